@@ -1,0 +1,1 @@
+"""Hugging Face checkpoints to ExecuTorch programs: the actions behind the Bazel rules."""

@@ -1,0 +1,83 @@
+"""The command line: one program, one module per subcommand.
+
+A subcommand is a module `rules_executorch.commands.NAME` with
+
+* a docstring whose first line is the help text,
+* `add_arguments(parser)`, and
+* `run(args) -> int`.
+
+Modules are imported only when their subcommand runs, since torch takes seconds to import.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import pkgutil
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rules_executorch import commands
+from rules_executorch.errors import UserError
+
+PROG = "rules_executorch"
+
+
+def _subcommands() -> dict[str, str]:
+    """Names of the subcommands and the first line of their docstrings, without importing them."""
+    found = {}
+    for folder in commands.__path__:
+        for module in sorted(pkgutil.iter_modules([folder]), key=lambda m: m.name):
+            source = Path(folder, f"{module.name}.py").read_text(encoding="utf-8")
+            doc = ast.get_docstring(ast.parse(source)) or ""
+            found[module.name.replace("_", "-")] = doc.partition("\n")[0]
+    return found
+
+
+def _overview() -> str:
+    rows = _subcommands()
+    width = max(map(len, rows), default=0)
+    lines = [f"usage: {PROG} SUBCOMMAND ... (or @FILE with one argument per line)", ""]
+    lines += [f"  {name:<{width}}  {text}" for name, text in rows.items()]
+    lines += ["", f"`{PROG} SUBCOMMAND --help` lists the arguments of one."]
+    return "\n".join(lines)
+
+
+def expand_param_files(argv: Sequence[str]) -> list[str]:
+    """Replaces each `@FILE` by the lines of FILE, Bazel's multiline param file format."""
+    expanded: list[str] = []
+    for argument in argv:
+        if argument.startswith("@") and len(argument) > 1:
+            expanded += Path(argument[1:]).read_text(encoding="utf-8").splitlines()
+        else:
+            expanded.append(argument)
+    return expanded
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs one subcommand and returns the exit status: 0, 1 for a refusal, 2 for wrong usage."""
+    argv = expand_param_files(argv)
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0 if argv else 2
+    name, rest = argv[0], argv[1:]
+    if name not in _subcommands():
+        print(f"{PROG}: {name!r} is not a subcommand.\n\n{_overview()}", file=sys.stderr)
+        return 2
+    module = importlib.import_module(f"rules_executorch.commands.{name.replace('-', '_')}")
+    parser = argparse.ArgumentParser(prog=f"{PROG} {name}", description=module.__doc__)
+    parser.add_argument("--target", help="label of the target, for messages")
+    module.add_arguments(parser)
+    args = parser.parse_args(rest)
+    try:
+        return module.run(args)
+    except UserError as error:
+        where = args.target or shlex.join([PROG, name])
+        print(f"\nERROR in {where}: {error}\n", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{PROG} {name}: interrupted; no output was written.", file=sys.stderr)
+        return 130

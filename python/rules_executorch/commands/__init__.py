@@ -1,0 +1,1 @@
+"""One module per subcommand; see `rules_executorch.cli`."""
