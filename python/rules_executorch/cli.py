@@ -3,8 +3,9 @@
 A subcommand is a module `rules_executorch.commands.NAME` with
 
 * a docstring whose first line is the help text,
-* `add_arguments(parser)`, and
-* `run(args) -> int`.
+* `add_arguments(parser)`,
+* `run(args) -> int`, and
+* where it imports heavy libraries, `warm_up()`, which imports them ahead of time.
 
 Modules are imported only when their subcommand runs, since torch takes seconds to import.
 """
@@ -19,8 +20,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
-from rules_executorch import commands
+from rules_executorch import commands, environment, worker
 from rules_executorch.errors import UserError
 
 PROG = "rules_executorch"
@@ -57,8 +59,26 @@ def expand_param_files(argv: Sequence[str]) -> list[str]:
     return expanded
 
 
+def _command(name: str) -> ModuleType:
+    return importlib.import_module(f"rules_executorch.commands.{name.replace('-', '_')}")
+
+
+def warm_up(argv: Sequence[str]) -> None:
+    """Imports what a command line will need, in the parent of a worker's requests."""
+    argv = expand_param_files(argv)
+    if argv and argv[0] in _subcommands():
+        getattr(_command(argv[0]), "warm_up", lambda: None)()
+
+
 def main(argv: Sequence[str]) -> int:
-    """Runs one subcommand and returns the exit status: 0, 1 for a refusal, 2 for wrong usage."""
+    """Runs one subcommand, or serves as a persistent worker.
+
+    Returns:
+        The exit status: 0, 1 for a refusal, 2 for wrong usage, 130 when interrupted.
+    """
+    if worker.FLAG in argv:
+        with environment.isolated_variables():
+            return worker.serve(main, warm_up)
     argv = expand_param_files(argv)
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_overview())
@@ -67,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
     if name not in _subcommands():
         print(f"{PROG}: {name!r} is not a subcommand.\n\n{_overview()}", file=sys.stderr)
         return 2
-    module = importlib.import_module(f"rules_executorch.commands.{name.replace('-', '_')}")
+    module = _command(name)
     parser = argparse.ArgumentParser(prog=f"{PROG} {name}", description=module.__doc__)
     parser.add_argument("--target", help="label of the target, for messages")
     module.add_arguments(parser)

@@ -10,7 +10,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-# Each of these makes one of the libraries look at, or write to, a place outside of the action.
+SEED = 0
+
+# Each of these keeps one of the libraries from looking at, or writing to, a place outside of the
+# action, or from doing more than one thing at a time.
 _FIXED = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -25,40 +28,57 @@ _FIXED = {
     "LC_ALL": "C.UTF-8",
 }
 
-SEED = 0
+_FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HF_HOME", "TORCHINDUCTOR_CACHE_DIR")
+
+_DROPPED = ("HF_", "HUGGING", "TRANSFORMERS_", "TORCH", "PYTORCH_", "NETRC", "SSLKEYLOGFILE")
+
+
+@contextlib.contextmanager
+def isolated_variables() -> Iterator[str]:
+    """Replaces HOME, caches, proxies and the libraries' settings by fixed ones.
+
+    Yields:
+        The scratch folder that HOME and the caches point into; removed at the end, when the
+        variables are restored.
+    """
+    saved = dict(os.environ)
+    scratch = tempfile.mkdtemp(prefix="rules_executorch-")
+    for name in saved:
+        if name.startswith(_DROPPED) or name.lower().endswith("_proxy"):
+            del os.environ[name]
+    os.environ.update(_FIXED)
+    os.environ["HOME"] = scratch
+    for name in _FOLDERS:
+        os.environ[name] = os.path.join(scratch, name.lower())
+    try:
+        yield scratch
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def hermetic() -> Iterator[str]:
-    """Runs an action with a HOME and caches of its own, which are removed afterwards.
+    """Isolates the work of one action: variables, seed, and standard output.
 
-    Yields the scratch folder. Standard output is pointed at standard error for the duration
-    (libraries print there on import), so that the worker protocol owns the real one.
+    Standard output is pointed at standard error, since libraries print there on import and the
+    worker protocol owns it.
+
+    Yields:
+        A scratch folder, removed at the end.
     """
-    saved = dict(os.environ)
-    scratch = tempfile.mkdtemp(prefix="rules_executorch-")
-    for name in list(os.environ):
-        if name.startswith(("HF_", "HUGGING", "TRANSFORMERS_", "TORCH", "PYTORCH_")):
-            del os.environ[name]
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NETRC"):
-        os.environ.pop(name, None)
-    os.environ.update(_FIXED)
-    os.environ["HOME"] = scratch
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HF_HOME", "TORCHINDUCTOR_CACHE_DIR"):
-        os.environ[name] = os.path.join(scratch, name.lower())
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)
     random.seed(SEED)
     try:
-        yield scratch
+        with isolated_variables() as scratch:
+            yield scratch
     finally:
         sys.stdout.flush()
         os.dup2(stdout, 1)
         os.close(stdout)
-        os.environ.clear()
-        os.environ.update(saved)
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def seed_torch() -> None:

@@ -1,0 +1,104 @@
+"""The persistent worker: protocol, isolation of requests, cancellation."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+PROGRAM = textwrap.dedent(
+    """
+    import os, sys, time
+    from rules_executorch import worker
+
+    state = []
+
+    def warm_up(arguments):
+        print("printed by an import")
+        state.append("warm")
+
+    def run(arguments):
+        if arguments[0] == "crash":
+            raise ValueError("a fault")
+        if arguments[0] == "killed":
+            os.kill(os.getpid(), 9)
+        if arguments[0] == "sleep":
+            time.sleep(60)
+        state.append(arguments[0])
+        print(",".join(state))
+        return int(arguments[1])
+
+    sys.exit(worker.serve(run, warm_up))
+    """
+)
+
+
+class Worker:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def send(self, **request):
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def response(self):
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, *arguments):
+        self.send(arguments=arguments)
+        return self.response()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
+        self.process.stdout.close()
+
+
+def test_answers_with_output_and_exit_code():
+    with Worker() as worker:
+        answer = worker.ask("one", "0")
+        assert answer == {"exitCode": 0, "output": "warm,one\n", "requestId": 0}
+        assert worker.ask("two", "3")["exitCode"] == 3
+
+
+def test_a_request_leaves_nothing_for_the_next():
+    with Worker() as worker:
+        worker.ask("one", "0")
+        assert worker.ask("two", "0")["output"] == "warm,warm,two\n"
+
+
+def test_survives_a_fault_and_a_killed_child():
+    with Worker() as worker:
+        fault = worker.ask("crash", "0")
+        assert fault["exitCode"] == 1
+        assert "ValueError: a fault" in fault["output"]
+        killed = worker.ask("killed", "0")
+        assert killed["exitCode"] == 137
+        assert "SIGKILL" in killed["output"]
+        assert worker.ask("one", "0")["exitCode"] == 0
+
+
+def test_cancellation_ends_the_request_at_once():
+    with Worker() as worker:
+        start = time.monotonic()
+        worker.send(arguments=["sleep", "0"], requestId=0)
+        time.sleep(0.3)
+        worker.send(cancel=True, requestId=0)
+        assert worker.response() == {"requestId": 0, "wasCancelled": True}
+        assert time.monotonic() - start < 20
+        assert worker.ask("one", "0")["exitCode"] == 0
+
+
+def test_closing_standard_input_ends_the_worker_and_its_request():
+    with Worker() as worker:
+        worker.send(arguments=["sleep", "0"])
+        time.sleep(0.3)
+    assert worker.process.returncode == 0
