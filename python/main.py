@@ -1,7 +1,7 @@
 """Entry point of every action and tool: `python main.py SUBCOMMAND ...`.
 
-The interpreter runs isolated (`-I`), so nothing from the user's site-packages or the working
-directory can be imported; this file adds its own folder, and nothing else, to the module path.
+The toolchain's launcher keeps the user's site-packages and the working directory off the module
+path; this file adds its own folder, and nothing else.
 """
 
 import os

@@ -48,15 +48,14 @@ def _overview() -> str:
     return "\n".join(lines)
 
 
-def expand_param_files(argv: Sequence[str]) -> list[str]:
-    """Replaces each `@FILE` by the lines of FILE, Bazel's multiline param file format."""
-    expanded: list[str] = []
-    for argument in argv:
-        if argument.startswith("@") and len(argument) > 1:
-            expanded += Path(argument[1:]).read_text(encoding="utf-8").splitlines()
-        else:
-            expanded.append(argument)
-    return expanded
+def expand_param_file(argv: Sequence[str]) -> list[str]:
+    """Replaces a leading `@FILE` by the lines of FILE, Bazel's multiline param file format.
+
+    Only the first argument can name a param file: what follows a subcommand may be a user's text.
+    """
+    if argv and argv[0].startswith("@") and len(argv[0]) > 1:
+        return Path(argv[0][1:]).read_text(encoding="utf-8").splitlines() + list(argv[1:])
+    return list(argv)
 
 
 def _command(name: str) -> ModuleType:
@@ -65,7 +64,7 @@ def _command(name: str) -> ModuleType:
 
 def warm_up(argv: Sequence[str]) -> None:
     """Imports what a command line will need, in the parent of a worker's requests."""
-    argv = expand_param_files(argv)
+    argv = expand_param_file(argv)
     if argv and argv[0] in _subcommands():
         getattr(_command(argv[0]), "warm_up", lambda: None)()
 
@@ -79,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
     if worker.FLAG in argv:
         with environment.isolated_variables():
             return worker.serve(main, warm_up)
-    argv = expand_param_files(argv)
+    argv = expand_param_file(argv)
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_overview())
         return 0 if argv else 2

@@ -39,13 +39,14 @@ def test_no_subcommand_is_wrong_usage(capsys):
 
 def test_param_file(tmp_path):
     params = tmp_path / "params with spaces"
-    params.write_text("--file\na name # with spaces\n--empty\n\n", encoding="utf-8")
-    assert cli.expand_param_files(["x", f"@{params}"]) == [
-        "x",
+    params.write_text("lower\n--file\na name # with spaces\n--empty\n\n", encoding="utf-8")
+    assert cli.expand_param_file([f"@{params}", "@text"]) == [
+        "lower",
         "--file",
         "a name # with spaces",
         "--empty",
         "",
+        "@text",
     ]
 
 
