@@ -45,6 +45,11 @@ PATCHES: tuple[Patch, ...] = (
         "unprinted_partitions",
         "the whole module is printed for a debug message once for each partition",
     ),
+    _patch(
+        "xnnpack",
+        "shared_xnnpack_passes",
+        "each delegate is copied with its weights and runs the same passes as its equals",
+    ),
 )
 """All patches, in the order they are applied."""
 
