@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Builds a private Bazel from Debian's packages: no root, nothing installed, the system's libc untouched.
 #
-#   prefix.sh build DIR        make DIR, or leave it as it is when it is ready; DIR/bazel is then the Bazel to call
-#   prefix.sh truststore DIR   make the Java trust store again from the machine's certificates
+#   prefix.sh build DIR         make DIR, or leave it as it is when it is ready; DIR/bazel is then the Bazel to call
+#   prefix.sh run DIR ARG...    the same, and call it
+#   prefix.sh truststore DIR    make the Java trust store again from the machine's certificates
+#
+# Whoever changes what this makes raises the number in the file "version" beside it: DIR is named after it.
 #
 # Debian's own Bazel >= 7.6 lives in a newer suite than the machines this is for, and needs that suite's libc. So the
 # packages are unpacked beside the system and their programs are pointed at the libraries unpacked with them. The
@@ -129,8 +132,8 @@ archive_candidates() {
     }' | sort -s -t $'\t' -k1,1n | cut -f2-
 }
 
-apt() {
-  APT_CONFIG='' command "$1" -c "$work/apt.conf" "${@:2}"
+apt_here() {
+  "$1" -c "$work/apt.conf" "${@:2}"
 }
 
 # Writes an apt configuration that keeps the machine's proxies, certificates and logins, and shares nothing else with it.
@@ -178,10 +181,11 @@ EOF
 
 # Finds an archive among the machine's sources whose $suites carry a Bazel that is new enough, and reads its index.
 read_index() {
-  local uri options suite version tried="" found="" list
-  list=$(list_sources "${BAZELW_APT_SOURCES:-/etc/apt}"/sources.list{,.d/*.list,.d/*.sources} | archive_candidates)
+  local uri options suite version tried="" found="" expired="" list source_list source_parts
+  eval "$(apt-config shell source_list Dir::Etc::sourcelist/f source_parts Dir::Etc::sourceparts/d)"
+  list=$(list_sources "$source_list" "$source_parts"/*.list "$source_parts"/*.sources | archive_candidates)
   [[ -n $list ]] ||
-    fail "No source of Debian packages is enabled in /etc/apt (sources.list and sources.list.d), and Bazel is built from them. $instead"
+    fail "No source of Debian packages is enabled in $source_list or $source_parts, and Bazel is built from them. $instead"
   while IFS=$'\t' read -r uri options; do
     for suite in $suites; do
       say "reading the package index of $suite from $uri"
@@ -189,11 +193,12 @@ read_index() {
         printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' "$uri" "$suite"
         printf '%s' "$options" | tr '\036\037' '\n\n'
       } >"$work/sources/archive.sources"
-      if ! apt apt-get -qq update >"$work/log" 2>&1; then
+      if ! apt_here apt-get -qq update >"$work/log" 2>&1; then
+        grep -q 'is expired' "$work/log" && expired=yes
         tried+="$(grep -E '^(E|W|Err)' "$work/log" | head -n 2 | tr '\n' ' ')"
         continue
       fi
-      version=$(apt apt-cache show --no-all-versions bazel-bootstrap 2>/dev/null | sed -n 's/^Version: //p')
+      version=$(apt_here apt-cache show --no-all-versions bazel-bootstrap 2>/dev/null | sed -n 's/^Version: //p')
       if [[ -n $version ]] && dpkg --compare-versions "$version" ge "$min_version"; then
         return 0
       fi
@@ -202,6 +207,9 @@ read_index() {
   done <<<"$list"
   if [[ -n $found ]]; then
     fail "The Debian archive that apt uses has no Bazel of at least $min_version: ${found}$instead"
+  fi
+  if [[ -n $expired ]]; then
+    fail "The Debian archive that apt uses is a copy older than $index_max_age_days days. Set BAZELW_INDEX_MAX_AGE_DAYS to accept an older one, or: $instead"
   fi
   fail "The package index could not be read from any Debian archive that apt uses. apt says: ${tried:-nothing}Check the network and apt's proxy, or: $instead"
 }
@@ -212,14 +220,17 @@ megabytes() {
   printf '%s' $(((total + 500000) / 1000000))
 }
 
-# Shows how much has arrived until it is killed; on a terminal on one line, elsewhere rarely enough for a log.
+# Shows how much has arrived, until the process $1 ends: on a terminal on one line, elsewhere rarely enough for a log.
 show_progress() {
-  local total=$1 got pause=10 start='' end=$'\n'
-  if [[ -t 2 ]]; then pause=1 start=$'\r' end=''; fi
-  while sleep "$pause"; do
+  local watched=$1 total=$2 ticks=0 got every=10 start='' end=$'\n'
+  if [[ -t 2 ]]; then every=1 start=$'\r' end=''; fi
+  while kill -0 "$watched" 2>/dev/null; do
+    sleep 0.2
+    ((++ticks % (every * 5) == 0)) || continue
     got=$(find "$download/archives" -name '*.deb' -printf '%s\n' 2>/dev/null | megabytes)
     printf '%sbazelw: %s of %s MB %s' "$start" "$got" "$total" "$end" >&2
   done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
 fetch_packages() {
@@ -227,26 +238,20 @@ fetch_packages() {
   # Seen from an empty folder, or what has arrived already would be missing from the list.
   mkdir -p "$work/nothing/partial"
   # shellcheck disable=SC2086
-  apt apt-get install -y --print-uris -o Dir::Cache::archives="$work/nothing" $packages >"$work/uris" 2>"$work/log" ||
+  apt_here apt-get install -y --print-uris -o Dir::Cache::archives="$work/nothing" $packages >"$work/uris" 2>"$work/log" ||
     fail "apt cannot put Bazel's packages together: $(grep -v '^W:' "$work/log" "$work/uris" | tail -n 3 | tr '\n' ' ')$instead"
   total=$(sed -n "s/^'.*' [^ ]* \([0-9]*\) .*/\1/p" "$work/uris" | megabytes)
   say "fetching $total MB of packages into $download (an interrupted download goes on where it stopped)"
-  show_progress "$total" &
-  progress=$!
+  # In the background, so that a signal ends it at once: a shell waits for a program in the foreground first.
   # shellcheck disable=SC2086
-  apt apt-get -qq install -y --download-only $packages >"$work/log" 2>&1
+  apt-get -c "$work/apt.conf" -qq install -y --download-only $packages >"$work/log" 2>&1 &
+  fetching=$!
+  show_progress "$fetching" "$total"
+  wait "$fetching"
   status=$?
-  stop_progress
+  fetching=
   ((status == 0)) ||
     fail "The download stopped: $(grep '^E:' "$work/log" | head -n 2 | tr '\n' ' ')Call this again to go on where it stopped."
-}
-
-stop_progress() {
-  [[ -n ${progress-} ]] || return 0
-  kill "$progress" 2>/dev/null
-  wait "$progress" 2>/dev/null
-  progress=
-  [[ -t 2 ]] && printf '\r\033[K' >&2
 }
 
 unpack_packages() {
@@ -255,7 +260,8 @@ unpack_packages() {
     dpkg-deb --fsys-tarfile "$download/archives/$deb" |
       tar -x -C "$root" --no-same-owner --exclude='./usr/share/doc/*/*.gz' --exclude=./usr/share/man \
         --exclude=./usr/share/maven-repo --exclude=./usr/share/javadoc --exclude=./usr/share/nodejs \
-        --exclude=./usr/share/javascript --exclude=./usr/share/lintian --exclude='./usr/lib/jvm/*/man' ||
+        --exclude=./usr/share/javascript --exclude=./usr/share/lintian --exclude='./usr/lib/jvm/*/man' \
+        --exclude=./usr/lib/debug --exclude='./usr/lib/jvm/*/lib/server/classes_*.jsa' ||
       fail "'$download/archives/$deb' could not be unpacked into '$root'. Is the disk full? What was fetched is kept; call this again."
   done
 }
@@ -382,6 +388,14 @@ EOF
   chmod -R u+w "$work/output" 2>/dev/null
 }
 
+clean_up() {
+  if [[ -n ${fetching-} ]]; then
+    kill "$fetching" 2>/dev/null
+    wait "$fetching" 2>/dev/null
+  fi
+  rm -rf -- "$work" "$root"
+}
+
 build() {
   prefix=$1
   instead="Put bazelisk, or a bazel of at least $min_version, on PATH or name one in BAZELW_BAZEL."
@@ -393,7 +407,7 @@ build() {
     *) fail "Debian has no Bazel for this machine ($(uname -s) $(uname -m)): only for Linux on x86_64 and aarch64. $instead" ;;
   esac
   local tool
-  for tool in apt-get apt-cache dpkg-deb dpkg flock awk tar; do
+  for tool in apt-get apt-cache apt-config dpkg-deb dpkg flock awk tar; do
     type -P "$tool" >/dev/null ||
       fail "No bazelisk or bazel was found, and one can be built only from Debian's packages: '$tool' is missing, so this is not Debian, or a cut-down one. $instead"
   done
@@ -414,14 +428,17 @@ build() {
     flock "$lock"
   fi
   # The call waited for has made it.
-  [[ ! -x $prefix/bazel ]] || return 0
+  if [[ -x $prefix/bazel ]]; then
+    exec {lock}>&-
+    return
+  fi
 
   say "no bazelisk and no bazel >= $min_version on PATH: making a private one from Debian's packages in $prefix (once)"
   work=$prefix.work download=$prefix.download root=$prefix.new
   # What a call that was killed left behind. Its download is worth keeping.
   rm -rf -- "$work" "$root" "$prefix"
   mkdir -p "$work" "$root"
-  trap 'stop_progress; rm -rf -- "$work" "$root"' EXIT
+  trap clean_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
 
@@ -448,7 +465,10 @@ build() {
   chmod +x "$work/bazel"
   mv -- "$work/bazel" "$prefix/bazel"
   rm -rf -- "$download"
+  clean_up
+  trap - EXIT
   say "Bazel $(<"$prefix/usr/share/bazel/build-label.txt") is ready"
+  exec {lock}>&-
 }
 
 truststore() {
@@ -465,10 +485,16 @@ truststore() {
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 index_max_age_days=${BAZELW_INDEX_MAX_AGE_DAYS:-180}
+[[ $index_max_age_days =~ ^[1-9][0-9]{0,4}$ ]] ||
+  fail "BAZELW_INDEX_MAX_AGE_DAYS is '$index_max_age_days', which is not a number of days between 1 and 99999."
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
   case ${1-}/$# in
     build/2) build "$2" ;;
+    run/[2-9] | run/[1-9][0-9]*)
+      build "$2"
+      exec "$2/bazel" "${@:3}"
+      ;;
     truststore/2) truststore "$2" ;;
-    *) fail "prefix.sh takes 'build DIR' or 'truststore DIR'." ;;
+    *) fail "prefix.sh takes 'build DIR', 'run DIR ARG...' or 'truststore DIR'." ;;
   esac
 fi
