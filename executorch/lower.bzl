@@ -1,0 +1,24 @@
+"""`executorch_lower`: lowers an exported program for a device.
+
+```starlark
+load("@rules_executorch//executorch:defs.bzl", "executorch_lower")
+
+executorch_lower(
+    name = "smollm2_pixel",
+    device = "@rules_executorch//executorch/devices:android_arm64_xnnpack",
+    exported = ":smollm2_export",
+)
+```
+
+The output is the program, `NAME.pte`, with the model's weights in it, and `NAME.ptd` beside it
+with `external_data = True`. It has the constant methods that ExecuTorch's LLM runner reads.
+
+Output groups: `manifest` (JSON: what went in, with hashes and versions, and what came out),
+`report` (the same for people, with what was delegated), `options` (`lower.schema.json`).
+
+Provider: `ExecutorchProgramInfo`.
+"""
+
+load("//executorch/private:lower.bzl", _executorch_lower = "executorch_lower")
+
+executorch_lower = _executorch_lower

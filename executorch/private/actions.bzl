@@ -1,0 +1,170 @@
+"""How every action of the ruleset runs: one command line, one set of requirements.
+
+An action is `LAUNCHER main.py @PARAMS`, where LAUNCHER is the Python of the toolchain and the
+first line of PARAMS names the subcommand. The subcommand is in the file, not before it, so that
+one persistent worker serves all of them.
+"""
+
+load("//executorch/private:messages.bzl", "display_label", "refuse")
+
+visibility("//...")
+
+TOOLCHAIN_TYPE = Label("//executorch:toolchain_type")
+
+COMMAND_ATTRS = {
+    "_main": attr.label(
+        default = "//python:main.py",
+        allow_single_file = True,
+        cfg = "exec",
+    ),
+    "_sources": attr.label(
+        default = "//python/rules_executorch:sources",
+        cfg = "exec",
+    ),
+}
+
+# The interpreter sees these variables and no others; see environment.py for what it sets itself.
+COMMAND_ENV = {
+    "LC_ALL": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "PATH": "/usr/bin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+}
+
+_EXECUTION_REQUIREMENTS = {
+    "block-network": "1",
+    "requires-worker-protocol": "json",
+    "supports-path-mapping": "1",
+    "supports-worker-cancellation": "1",
+    "supports-workers": "1",
+}
+
+def _resources(gigabytes):
+    return {"cpu": 1, "memory": gigabytes * 1024}
+
+# Bazel asks for top-level functions here, and calls them with the number of inputs, which says
+# nothing about the size of the weights.
+def _memory_1g(_os, _inputs):
+    return _resources(1)
+
+def _memory_2g(_os, _inputs):
+    return _resources(2)
+
+def _memory_4g(_os, _inputs):
+    return _resources(4)
+
+def _memory_8g(_os, _inputs):
+    return _resources(8)
+
+def _memory_16g(_os, _inputs):
+    return _resources(16)
+
+def _memory_32g(_os, _inputs):
+    return _resources(32)
+
+def _memory_64g(_os, _inputs):
+    return _resources(64)
+
+_RESOURCE_SETS = {
+    "1g": _memory_1g,
+    "2g": _memory_2g,
+    "4g": _memory_4g,
+    "8g": _memory_8g,
+    "16g": _memory_16g,
+    "32g": _memory_32g,
+    "64g": _memory_64g,
+}
+
+def memory_attr(default):
+    """The attribute with which a target says how much memory its action takes.
+
+    Args:
+        default: a key of the table above.
+
+    Returns:
+        An attribute, to be named `memory`.
+    """
+    return attr.string(
+        default = default,
+        doc = "Memory that the action may take: " + ", ".join(_RESOURCE_SETS.keys()) +
+              ". Bazel starts no more actions at once than fit into the machine.",
+    )
+
+def command_args(ctx, command):
+    """Starts the arguments of a subcommand.
+
+    Args:
+        ctx: the rule context.
+        command: name of the subcommand.
+
+    Returns:
+        Args that go into a param file, one argument a line.
+    """
+    args = ctx.actions.args()
+    args.use_param_file("@%s", use_always = True)
+    args.set_param_file_format("multiline")
+    args.add(command)
+    args.add("--target", display_label(ctx.label))
+    return args
+
+def command_tools(ctx):
+    """Files that a command needs beside its arguments.
+
+    Args:
+        ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
+
+    Returns:
+        A depset of Files: the Python sources and the toolchain.
+    """
+    return depset(
+        [ctx.file._main],
+        transitive = [
+            ctx.attr._sources[DefaultInfo].files,
+            ctx.toolchains[TOOLCHAIN_TYPE].files,
+        ],
+    )
+
+def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memory):
+    """Registers the action that runs a subcommand.
+
+    Args:
+        ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
+        args: from `command_args`, completed.
+        mnemonic: name of the kind of action.
+        progress_message: what Bazel shows, with `%{label}`.
+        inputs: list or depset of Files.
+        outputs: list of Files.
+        memory: value of the `memory` attribute.
+    """
+    if memory not in _RESOURCE_SETS:
+        refuse(
+            ctx,
+            "memory = \"{}\" is not a size the scheduler knows.".format(memory),
+            "Write one of {}.".format(", ".join(_RESOURCE_SETS.keys())),
+        )
+    toolchain = ctx.toolchains[TOOLCHAIN_TYPE]
+    start = ctx.actions.args()
+    start.add(ctx.file._main)
+
+    # Sources, launcher and marker are tools: a worker is restarted when one of them changes.
+    # The toolchain's other files, if any, are inputs, since a worker cannot have directories
+    # among its tools.
+    inputs = inputs if type(inputs) == type(depset()) else depset(inputs)
+    ctx.actions.run(
+        executable = toolchain.launcher,
+        arguments = [start, args],
+        inputs = depset(transitive = [inputs, toolchain.files]),
+        tools = depset(
+            [ctx.file._main, toolchain.launcher, toolchain.marker],
+            transitive = [ctx.attr._sources[DefaultInfo].files],
+        ),
+        outputs = outputs,
+        mnemonic = mnemonic,
+        progress_message = progress_message,
+        env = COMMAND_ENV,
+        execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements,
+        resource_set = _RESOURCE_SETS[memory],
+        toolchain = TOOLCHAIN_TYPE,
+    )

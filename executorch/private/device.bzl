@@ -1,0 +1,63 @@
+"""The rule behind the macro `executorch_device`; documented in //executorch:device.bzl."""
+
+load("//executorch/private:backends.bzl", "BACKENDS")
+load("//executorch/private:messages.bzl", "quoted", "refuse")
+load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
+
+visibility("//...")
+
+def _check_option(ctx, backend, name, value):
+    types = BACKENDS[backend]
+    if name not in types:
+        refuse(
+            ctx,
+            "The backend {} has no option \"{}\".".format(backend, name),
+            "It takes {}.".format(", ".join(types.keys()) if types else "no options"),
+        )
+    if type(value) != types[name]:
+        refuse(
+            ctx,
+            "The option \"{}\" of the backend {} is a {}, not {}.".format(name, backend, types[name], repr(value)),
+            "Write a {}.".format(types[name]),
+        )
+
+def _executorch_device_impl(ctx):
+    backend = ctx.attr.backend
+    if backend not in BACKENDS:
+        refuse(
+            ctx,
+            "backend = \"{}\" is not known.".format(backend),
+            "Write backend = {}.".format(quoted(BACKENDS.keys())),
+        )
+    options = json.decode(ctx.attr.options_json)
+    for name, value in options.items():
+        _check_option(ctx, backend, name, value)
+    return [
+        DefaultInfo(),
+        ExecutorchDeviceInfo(
+            label = ctx.label,
+            backend = backend,
+            options = options,
+            constraint_values = [target.label for target in ctx.attr.constraint_values],
+        ),
+    ]
+
+executorch_device = rule(
+    implementation = _executorch_device_impl,
+    attrs = {
+        "backend": attr.string(
+            mandatory = True,
+            doc = "Name of the backend that takes the graph.",
+        ),
+        "options_json": attr.string(
+            default = "{}",
+            doc = "Options of the backend, as JSON.",
+        ),
+        "constraint_values": attr.label_list(
+            providers = [platform_common.ConstraintValueInfo],
+            doc = "What an app's platform must have for the program to fit.",
+        ),
+    },
+    doc = "A device to lower for.",
+    provides = [ExecutorchDeviceInfo],
+)

@@ -1,0 +1,173 @@
+"""The rule `executorch_export`; documented in //executorch:export.bzl."""
+
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
+load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "refuse")
+load("//executorch/private:options.bzl", "DTYPES", "INPUT_FORMS", "LOGITS")
+load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
+load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
+
+visibility("//...")
+
+def _check(ctx):
+    attr = ctx.attr
+    check_at_least(ctx, "max_cache_len", attr.max_cache_len, 1)
+    check_at_least(ctx, "batch_size", attr.batch_size, 1)
+    check_at_least(ctx, "max_seq_len", attr.max_seq_len, 0)
+    check_one_of(ctx, "dtype", attr.dtype, DTYPES)
+    check_one_of(ctx, "input_form", attr.input_form, INPUT_FORMS)
+    check_one_of(ctx, "logits", attr.logits, LOGITS)
+    if attr.max_seq_len > attr.max_cache_len:
+        refuse(
+            ctx,
+            "max_seq_len = {} is more than the cache holds (max_cache_len = {}).".format(
+                attr.max_seq_len,
+                attr.max_cache_len,
+            ),
+            "Write a max_seq_len of at most {}, or a longer cache.".format(attr.max_cache_len),
+        )
+    if not attr.dynamic_seq_len and not attr.max_seq_len:
+        refuse(
+            ctx,
+            "dynamic_seq_len = False asks for a fixed sequence length, and none is given.",
+            "Write the length as max_seq_len, for example max_seq_len = 1 for token by token.",
+        )
+    if not attr.quantization:
+        for name, is_set in {
+            "quantization_embedding": attr.quantization_embedding != "",
+            "quantization_allow_skipped": attr.quantization_allow_skipped,
+        }.items():
+            if is_set:
+                refuse(
+                    ctx,
+                    "{} is set, but quantization is not.".format(name),
+                    "Write the scheme, for example quantization = \"8da4w\", or remove {}.".format(name),
+                )
+    check_at_least(ctx, "quantization_group_size", attr.quantization_group_size, 1)
+
+def _options(attr, task):
+    options = {
+        "batch_size": attr.batch_size,
+        "custom_ops": sorted(attr.custom_ops),
+        "dtype": attr.dtype,
+        "dynamic_seq_len": attr.dynamic_seq_len,
+        "input_form": attr.input_form,
+        "logits": attr.logits,
+        "max_cache_len": attr.max_cache_len,
+        "max_seq_len": attr.max_seq_len,
+        "task": task,
+    }
+    if attr.quantization:
+        options["quantization"] = {
+            "allow_skipped": attr.quantization_allow_skipped,
+            "embedding": attr.quantization_embedding or None,
+            "group_size": attr.quantization_group_size,
+            "scheme": attr.quantization,
+        }
+    return options
+
+def _executorch_export_impl(ctx):
+    _check(ctx)
+    name = ctx.label.name
+    model = ctx.attr.model[HfModelInfo]
+
+    options = ctx.actions.declare_file(name + ".options.json")
+    ctx.actions.write(options, json.encode_indent(_options(ctx.attr, model.task), indent = "  ") + "\n")
+    program = ctx.actions.declare_file(name + ".pt2")
+    signature = ctx.actions.declare_file(name + ".json")
+
+    # No weights, and nothing else that tells two fine-tunes of one architecture apart.
+    args = command_args(ctx, "export")
+    args.add("--options", options)
+    args.add("--config", model.config)
+    args.add("--out-program", program)
+    args.add("--out-signature", signature)
+    run_command(
+        ctx,
+        args,
+        mnemonic = "ExecutorchExport",
+        progress_message = "Exporting %{label}",
+        inputs = [options, model.config],
+        outputs = [program, signature],
+        memory = ctx.attr.memory,
+    )
+
+    return [
+        DefaultInfo(files = depset([program, signature])),
+        OutputGroupInfo(options = depset([options])),
+        ExportedProgramInfo(
+            label = ctx.label,
+            program = program,
+            signature = signature,
+            options = options,
+            max_cache_len = ctx.attr.max_cache_len,
+            dtype = ctx.attr.dtype,
+            input_form = ctx.attr.input_form,
+            model = model,
+        ),
+    ]
+
+executorch_export = rule(
+    implementation = _executorch_export_impl,
+    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
+        "model": attr.label(
+            mandatory = True,
+            providers = [HfModelInfo],
+            doc = "The `hf_model` to export.",
+        ),
+        "max_cache_len": attr.int(
+            mandatory = True,
+            doc = "Positions the static cache holds: prompt and answer together. At most the " +
+                  "model's own number of positions.",
+        ),
+        "batch_size": attr.int(
+            default = 1,
+            doc = "Sequences computed at once. ExecuTorch's LLM runner takes 1.",
+        ),
+        "max_seq_len": attr.int(
+            default = 0,
+            doc = "The longest piece of input that one call takes, or its fixed length. Runners " +
+                  "split a longer prompt. It bounds the memory that the program plans. 0 means " +
+                  "`max_cache_len`.",
+        ),
+        "dynamic_seq_len": attr.bool(
+            default = True,
+            doc = "Whether the input may have any length up to `max_seq_len`, or has just that one.",
+        ),
+        "dtype": attr.string(
+            default = "float32",
+            doc = "dtype of parameters, cache and activations: " + ", ".join(DTYPES) +
+                  ". `auto` is the checkpoint's.",
+        ),
+        "input_form": attr.string(
+            default = "input_ids",
+            doc = "What the program takes: " + " or ".join(INPUT_FORMS) + ".",
+        ),
+        "logits": attr.string(
+            default = "last",
+            doc = "`last` gives the logits of the last position, (batch, 1, vocabulary), which is " +
+                  "all that generation needs; `all` gives those of every position.",
+        ),
+        "custom_ops": attr.string_list(
+            doc = "ExecuTorch's own operators to use in place of torch's, by name.",
+        ),
+        "quantization": attr.string(
+            doc = "A scheme that changes the graph, for example `8da4w`. Empty means none.",
+        ),
+        "quantization_group_size": attr.int(
+            default = 32,
+            doc = "Weights that share a scale, for grouped schemes. It has to divide the layers' widths.",
+        ),
+        "quantization_embedding": attr.string(
+            doc = "Scheme of the embedding, for example `8w`. Empty means none.",
+        ),
+        "quantization_allow_skipped": attr.bool(
+            doc = "Whether layers that the scheme does not fit may stay as they are.",
+        ),
+        "memory": memory_attr("4g"),
+    },
+    cfg = normalize,
+    doc = "Exports a model with `torch.export`.",
+    provides = [ExportedProgramInfo],
+    toolchains = [TOOLCHAIN_TYPE],
+)

@@ -1,0 +1,87 @@
+"""The rule `hf_model`; documented in //executorch:hf_model.bzl."""
+
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private:checkpoint_files.bzl", "classify")
+load("//executorch/private:messages.bzl", "check_one_of")
+load("//executorch/private:options.bzl", "TASKS")
+load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
+
+visibility("//...")
+
+# What a GGUF file carries in its header and safetensors have in files of their own.
+_FROM_GGUF = ["tokenizer", "tokenizer_config", "generation_config"]
+
+def _hf_model_impl(ctx):
+    check_one_of(ctx, "task", ctx.attr.task, TASKS)
+    checkpoint = classify(ctx, ctx.files.srcs)
+
+    def declare(name):
+        return ctx.actions.declare_file("{}.model/{}.json".format(ctx.label.name, name))
+
+    config = declare("config")
+    description = declare("model")
+    outputs = [config, description]
+
+    args = command_args(ctx, "describe")
+    args.add("--task", ctx.attr.task)
+    args.add_all("--files", checkpoint.relevant)
+    args.add("--out-config", config)
+    args.add("--out-model", description)
+
+    files = {key: getattr(checkpoint, key) for key in _FROM_GGUF}
+    if checkpoint.format == "gguf":
+        for key in _FROM_GGUF:
+            if not files[key]:
+                files[key] = declare(key)
+                args.add("--out-" + key.replace("_", "-"), files[key])
+                outputs.append(files[key])
+
+    run_command(
+        ctx,
+        args,
+        mnemonic = "HfModelDescribe",
+        progress_message = "Checking the checkpoint %{label}",
+        inputs = checkpoint.relevant,
+        outputs = outputs,
+        memory = "1g",
+    )
+
+    srcs = depset(ctx.files.srcs)
+    return [
+        DefaultInfo(files = srcs, runfiles = ctx.runfiles(transitive_files = srcs)),
+        OutputGroupInfo(description = depset(outputs)),
+        HfModelInfo(
+            label = ctx.label,
+            task = ctx.attr.task,
+            format = checkpoint.format,
+            files = srcs,
+            weights = checkpoint.weights,
+            config = config,
+            description = description,
+            chat_template = checkpoint.chat_template,
+            **files
+        ),
+    ]
+
+hf_model = rule(
+    implementation = _hf_model_impl,
+    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
+        "srcs": attr.label_list(
+            allow_files = True,
+            mandatory = True,
+            doc = "Files of the checkpoint, or targets that have them: `config.json`, the weights as " +
+                  "`*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the " +
+                  "checkpoint has of tokenizer, chat template, generation config, README and " +
+                  "licence. Told apart by file name; the folder does not matter.",
+        ),
+        "task": attr.string(
+            default = "text-generation",
+            doc = "What the model does, in the hub's words: " + ", ".join(TASKS) + ".",
+        ),
+    },
+    cfg = normalize,
+    doc = "A checkpoint of the Hugging Face hub, checked and described.",
+    provides = [HfModelInfo],
+    toolchains = [TOOLCHAIN_TYPE],
+)

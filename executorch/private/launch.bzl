@@ -1,0 +1,76 @@
+"""Executables that run a subcommand from runfiles: tests, and what `bazel run` starts."""
+
+load("//executorch/private:actions.bzl", "TOOLCHAIN_TYPE", "command_tools")
+load("//executorch/private:messages.bzl", "display_label")
+
+visibility("//...")
+
+_SCRIPT = """\
+#!/usr/bin/env bash
+# {command} for {target}
+set -u
+runfiles=${{RUNFILES_DIR:-${{TEST_SRCDIR:-$0.runfiles}}}}
+cd -- "$runfiles" || exit
+export PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
+if [[ -n ${{TEST_TMPDIR-}} ]]; then
+  export TMPDIR=$TEST_TMPDIR
+fi
+exec {launcher} {main} @{params} "$@"
+"""
+
+def _shell_quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+def runfile_path(ctx, file):
+    """Path of a file below the runfiles folder.
+
+    Args:
+        ctx: the rule context.
+        file: a File.
+
+    Returns:
+        A string that begins with the name of a repository.
+    """
+    if file.short_path.startswith("../"):
+        return file.short_path[len("../"):]
+    return "{}/{}".format(ctx.workspace_name, file.short_path)
+
+def command_executable(ctx, command, arguments):
+    """Declares the executable of a target that runs a subcommand.
+
+    Args:
+        ctx: the context of an executable rule with `COMMAND_ATTRS` and the toolchain.
+        command: name of the subcommand.
+        arguments: list of strings and Files. A File becomes its path in the runfiles, where the
+            command runs. What a user gives after `--` is appended.
+
+    Returns:
+        A `DefaultInfo`.
+    """
+    lines = [command, "--target", display_label(ctx.label)]
+    needed = []
+    for argument in arguments:
+        if type(argument) == "File":
+            needed.append(argument)
+            lines.append(runfile_path(ctx, argument))
+        else:
+            lines.append(argument)
+
+    params = ctx.actions.declare_file(ctx.label.name + ".params")
+    ctx.actions.write(params, "".join([line + "\n" for line in lines]))
+    script = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.write(
+        script,
+        _SCRIPT.format(
+            command = command,
+            target = display_label(ctx.label),
+            launcher = _shell_quoted("./" + runfile_path(ctx, ctx.toolchains[TOOLCHAIN_TYPE].launcher)),
+            main = _shell_quoted(runfile_path(ctx, ctx.file._main)),
+            params = _shell_quoted(runfile_path(ctx, params)),
+        ),
+        is_executable = True,
+    )
+    return DefaultInfo(
+        executable = script,
+        runfiles = ctx.runfiles([params] + needed, transitive_files = command_tools(ctx)),
+    )

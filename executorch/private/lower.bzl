@@ -1,0 +1,107 @@
+"""The rule `executorch_lower`; documented in //executorch:lower.bzl."""
+
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
+load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
+load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
+load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
+
+visibility("//...")
+
+def _executorch_lower_impl(ctx):
+    name = ctx.label.name
+    exported = ctx.attr.exported[ExportedProgramInfo]
+    device = ctx.attr.device[ExecutorchDeviceInfo]
+    model = exported.model
+
+    options = ctx.actions.declare_file(name + ".options.json")
+    ctx.actions.write(
+        options,
+        json.encode_indent(
+            {
+                "allow_undelegated": ctx.attr.allow_undelegated,
+                "backend": device.backend,
+                "backend_options": device.options,
+                "external_data": ctx.attr.external_data,
+            },
+            indent = "  ",
+        ) + "\n",
+    )
+    program = ctx.actions.declare_file(name + ".pte")
+    manifest = ctx.actions.declare_file(name + ".manifest.json")
+    report = ctx.actions.declare_file(name + ".report.md")
+    data = ctx.actions.declare_file(name + ".ptd") if ctx.attr.external_data else None
+
+    inputs = [options, exported.program, exported.signature, model.description, model.config] + model.weights
+    outputs = [program, manifest, report] + ([data] if data else [])
+
+    args = command_args(ctx, "lower")
+    args.add("--options", options)
+    args.add("--exported", exported.program)
+    args.add("--signature", exported.signature)
+    args.add("--model-description", model.description)
+    args.add("--config", model.config)
+    args.add_all("--weights", model.weights)
+    args.add("--out-program", program)
+    args.add("--out-manifest", manifest)
+    args.add("--out-report", report)
+    if data:
+        args.add("--out-data", data)
+    run_command(
+        ctx,
+        args,
+        mnemonic = "ExecutorchLower",
+        progress_message = "Lowering %{label} with " + device.backend,
+        inputs = inputs,
+        outputs = outputs,
+        memory = ctx.attr.memory,
+    )
+
+    files = depset([program] + ([data] if data else []))
+    return [
+        DefaultInfo(files = files, runfiles = ctx.runfiles(transitive_files = files)),
+        OutputGroupInfo(
+            manifest = depset([manifest]),
+            options = depset([options]),
+            report = depset([report]),
+        ),
+        ExecutorchProgramInfo(
+            label = ctx.label,
+            program = program,
+            data = data,
+            manifest = manifest,
+            report = report,
+            device = device,
+            exported = exported,
+            model = model,
+        ),
+    ]
+
+executorch_lower = rule(
+    implementation = _executorch_lower_impl,
+    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
+        "exported": attr.label(
+            mandatory = True,
+            providers = [ExportedProgramInfo],
+            doc = "The `executorch_export` to lower.",
+        ),
+        "device": attr.label(
+            mandatory = True,
+            providers = [ExecutorchDeviceInfo],
+            doc = "The `executorch_device` to lower for, for example " +
+                  "`@rules_executorch//executorch/devices:android_arm64_xnnpack`.",
+        ),
+        "allow_undelegated": attr.bool(
+            doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
+                  "an error, since such a program runs on the slow portable operators alone.",
+        ),
+        "external_data": attr.bool(
+            doc = "Whether the weights go into a `.ptd` beside the program.",
+        ),
+        "memory": memory_attr("4g"),
+    },
+    cfg = normalize,
+    doc = "Lowers an exported program for a device.",
+    provides = [ExecutorchProgramInfo],
+    toolchains = [TOOLCHAIN_TYPE],
+)

@@ -1,0 +1,11 @@
+"""Values that the options of the actions may have; a test compares them with the schemas."""
+
+visibility("//...")
+
+TASKS = ["text-generation"]
+
+DTYPES = ["auto", "float32", "float16", "bfloat16"]
+
+INPUT_FORMS = ["input_ids", "inputs_embeds"]
+
+LOGITS = ["last", "all"]

@@ -1,0 +1,79 @@
+"""The rule `executorch_parity_test`; documented in //executorch:parity_test.bzl."""
+
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE")
+load("//executorch/private:launch.bzl", "command_executable")
+load("//executorch/private:messages.bzl", "display_label", "refuse")
+load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
+load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
+
+visibility("//...")
+
+def _is_number(text):
+    """Whether `text` is a decimal number, with or without an exponent, not negative."""
+    digits, e, exponent = text.lower().partition("e")
+    if e and not exponent.lstrip("+-").isdigit():
+        return False
+    whole, _, fraction = digits.partition(".")
+    return (whole + fraction).isdigit()
+
+def _executorch_parity_test_impl(ctx):
+    program = ctx.attr.program[ExecutorchProgramInfo]
+    model = program.model
+    if ctx.attr.model and ctx.attr.model[HfModelInfo].label != model.label:
+        refuse(
+            ctx,
+            "model = {} is not what {} was made from, which is {}.".format(
+                display_label(ctx.attr.model.label),
+                display_label(program.label),
+                display_label(model.label),
+            ),
+            "Remove model, or name the same one.",
+        )
+    if ctx.attr.tolerance and not _is_number(ctx.attr.tolerance):
+        refuse(
+            ctx,
+            "tolerance = \"{}\" is not a number.".format(ctx.attr.tolerance),
+            "Write the largest difference of a logit that is accepted, for example tolerance = \"0.001\".",
+        )
+
+    arguments = [
+        "--program",
+        program.program,
+        "--model-description",
+        model.description,
+        "--config",
+        model.config,
+        "--signature",
+        program.exported.signature,
+        "--weights",
+    ] + model.weights
+    if program.data:
+        arguments += ["--data", program.data]
+    if ctx.attr.tolerance:
+        arguments += ["--tolerance", ctx.attr.tolerance]
+    return [
+        command_executable(ctx, "parity", arguments),
+        testing.ExecutionInfo({"block-network": "1"}),
+    ]
+
+executorch_parity_test = rule(
+    implementation = _executorch_parity_test_impl,
+    attrs = COMMAND_ATTRS | {
+        "program": attr.label(
+            mandatory = True,
+            providers = [ExecutorchProgramInfo],
+            doc = "The `executorch_lower` to test. Its backend has to run on the machine of the test.",
+        ),
+        "model": attr.label(
+            providers = [HfModelInfo],
+            doc = "The `hf_model` to compare with: the one the program was made from, which is the default.",
+        ),
+        "tolerance": attr.string(
+            doc = "The largest absolute difference of a logit that is accepted, a number in a string. " +
+                  "By default what float32 arithmetic in another order explains.",
+        ),
+    },
+    doc = "Compares a program with the eager model, position by position.",
+    test = True,
+    toolchains = [TOOLCHAIN_TYPE],
+)

@@ -1,0 +1,22 @@
+"""The provider of `executorch_export`."""
+
+visibility("//...")
+
+DOC = """A model exported by `torch.export`: a graph, without the weights' values.
+
+It depends on the model's configuration and on the export's options alone: not on a platform, and
+not on what is inside the weights files.
+"""
+
+FIELDS = {
+    "label": "Label of the `executorch_export` target.",
+    "program": "File: the exported program, `.pt2`, canonical bytes.",
+    "signature": "File: JSON with the inputs, outputs, dynamic dimensions and cache of the program.",
+    "options": "File: JSON with the options, valid against `export.schema.json`.",
+    "max_cache_len": "int: positions the static cache holds.",
+    "dtype": "string: dtype of parameters, cache and activations; `auto` is the checkpoint's.",
+    "input_form": "string: `input_ids` or `inputs_embeds`.",
+    "model": "`HfModelInfo` of the model that was exported.",
+}
+
+ExportedProgramInfo = provider(doc = DOC, fields = FIELDS)

@@ -1,0 +1,28 @@
+"""The provider of `hf_model`."""
+
+visibility("//...")
+
+DOC = """A checkpoint in the layout of the Hugging Face hub, checked and described.
+
+Everything that follows reads the model through this provider. The description and the normalized
+configuration are outputs of the action that checks the checkpoint, so that nothing starts on a
+checkpoint that is incomplete or unsafe.
+"""
+
+FIELDS = {
+    "label": "Label of the `hf_model` target.",
+    "task": "The task, in the hub's words: `text-generation`.",
+    "format": "`safetensors` or `gguf`.",
+    "files": "Depset of Files: the checkpoint's files, as declared.",
+    "weights": "List of Files: the safetensors files with their index, or the one GGUF file.",
+    "config": "File: `config.json` reduced to the keys that shape the graph. Two fine-tunes of one " +
+              "architecture have the same bytes here, and so share an export.",
+    "description": "File: `model.json`, what the rules know about the model (end-of-sequence ids, " +
+                   "vocabulary, tokenizer, positions, parameters, licence).",
+    "tokenizer": "File or None: `tokenizer.json`, or the checkpoint's other tokenizer file.",
+    "tokenizer_config": "File or None: `tokenizer_config.json`.",
+    "chat_template": "File or None: `chat_template.jinja`, where the template is not in `tokenizer_config`.",
+    "generation_config": "File or None: `generation_config.json`.",
+}
+
+HfModelInfo = provider(doc = DOC, fields = FIELDS)

@@ -1,0 +1,95 @@
+"""The rule `tiny_checkpoint`; documented in //executorch:tiny_checkpoint.bzl."""
+
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private:messages.bzl", "check_at_least", "check_one_of")
+load("//executorch/private:options.bzl", "DTYPES")
+load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+
+visibility("//...")
+
+def _five_digits(number):
+    text = str(number)
+    return "0" * (5 - len(text)) + text
+
+def _weights_names(shards):
+    """Names as `save_pretrained` of transformers gives them."""
+    if shards == 1:
+        return ["model.safetensors"]
+    return [
+        "model-{}-of-{}.safetensors".format(_five_digits(shard + 1), _five_digits(shards))
+        for shard in range(shards)
+    ]
+
+def _tiny_checkpoint_impl(ctx):
+    check_at_least(ctx, "shards", ctx.attr.shards, 1)
+    check_one_of(ctx, "dtype", ctx.attr.dtype, DTYPES)
+
+    def declare(name):
+        return ctx.actions.declare_file("{}/{}".format(ctx.label.name, name))
+
+    args = command_args(ctx, "tiny")
+    inputs = [ctx.file.config]
+    args.add("--config", ctx.file.config)
+    if ctx.file.generation_config:
+        inputs.append(ctx.file.generation_config)
+        args.add("--generation-config", ctx.file.generation_config)
+    args.add("--seed", ctx.attr.seed)
+    args.add("--dtype", ctx.attr.dtype)
+
+    weights = [declare(name) for name in _weights_names(ctx.attr.shards)]
+    args.add_all("--out-weights", weights)
+    singles = {
+        "config": "config.json",
+        "tokenizer": "tokenizer.json",
+        "tokenizer-config": "tokenizer_config.json",
+    }
+    if ctx.attr.shards > 1:
+        singles["index"] = "model.safetensors.index.json"
+    if ctx.file.generation_config:
+        singles["generation-config"] = "generation_config.json"
+    outputs = weights
+    for option, name in singles.items():
+        file = declare(name)
+        args.add("--out-" + option, file)
+        outputs = outputs + [file]
+
+    run_command(
+        ctx,
+        args,
+        mnemonic = "HfModelTiny",
+        progress_message = "Making the random checkpoint %{label}",
+        inputs = inputs,
+        outputs = outputs,
+        memory = "1g",
+    )
+    return [DefaultInfo(files = depset(outputs))]
+
+tiny_checkpoint = rule(
+    implementation = _tiny_checkpoint_impl,
+    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
+        "config": attr.label(
+            allow_single_file = [".json"],
+            mandatory = True,
+            doc = "`config.json` of the architecture.",
+        ),
+        "generation_config": attr.label(
+            allow_single_file = [".json"],
+            doc = "`generation_config.json`; by default the checkpoint has none.",
+        ),
+        "seed": attr.int(
+            default = 0,
+            doc = "Seed of the weights: the same seed gives the same bytes.",
+        ),
+        "shards": attr.int(
+            default = 1,
+            doc = "Number of safetensors files; with more than one there is an index as well.",
+        ),
+        "dtype": attr.string(
+            default = "float32",
+            doc = "dtype of the weights: " + ", ".join(DTYPES) + ". `auto` is the config's.",
+        ),
+    },
+    cfg = normalize,
+    doc = "A checkpoint of random weights, for tests.",
+    toolchains = [TOOLCHAIN_TYPE],
+)
