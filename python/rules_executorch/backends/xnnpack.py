@@ -1,0 +1,51 @@
+"""XNNPACK: floating-point and quantized kernels for arm64, x86-64 and WebAssembly CPUs.
+
+Rests on `executorch.backends.xnnpack.partition.xnnpack_partitioner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from executorch.exir import EdgeCompileConfig
+
+from rules_executorch.backends.backend import Backend
+
+if TYPE_CHECKING:
+    from executorch.exir.backend.partitioner import Partitioner
+
+
+def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    return [
+        XnnpackPartitioner(
+            per_op_mode=options.get("per_op_mode", False),
+            force_non_static_weights_for_f32_linear=options.get("non_static_weights", False),
+        )
+    ]
+
+
+BACKEND = Backend(
+    name="xnnpack",
+    runtime_name="XnnpackBackend",
+    dtypes=("float32", "float16"),
+    partitioners=_partitioners,
+    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    options_schema={
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "per_op_mode": {
+                "type": "boolean",
+                "description": "One delegate for each operator, for finding the one that is wrong.",
+            },
+            "non_static_weights": {
+                "type": "boolean",
+                "description": "Weights of float32 linear layers are inputs of the delegate "
+                "instead of packed into it.",
+            },
+        },
+    },
+)

@@ -1,0 +1,41 @@
+"""Export a model's graph from its config, without weights.
+
+Writes the exported program (`.pt2`, parameters by name only) and its signature (`.json`).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rules_executorch.environment import hermetic, seed_torch
+from rules_executorch.files import write_json
+from rules_executorch.options import read_export_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    parser.add_argument("--options", required=True, help="JSON, see schema/export.schema.json")
+    parser.add_argument("--config", required=True, help="config.json of the model")
+    parser.add_argument("--out-program", required=True, help="the .pt2 to write")
+    parser.add_argument("--out-signature", required=True, help="the signature to write, JSON")
+
+
+def warm_up() -> None:
+    """Imports what takes seconds."""
+    import rules_executorch.export  # noqa: F401
+    import rules_executorch.program  # noqa: F401
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exports; see `rules_executorch.export`."""
+    options = read_export_options(args.options)
+    with hermetic():
+        seed_torch()
+        from rules_executorch.checkpoint.config import load_config
+        from rules_executorch.export import export_model
+        from rules_executorch.program import write_program
+
+        exported = export_model(load_config(args.config), options)
+        write_program(exported.program, args.out_program)
+        write_json(args.out_signature, exported.signature)
+    return 0

@@ -1,0 +1,60 @@
+"""Lower an exported program for a backend, with the weights of a checkpoint.
+
+Writes the program (`.pte`), its manifest (`.json`) and a report for people (`.md`).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rules_executorch.environment import hermetic, seed_torch
+from rules_executorch.files import read_json, whole_file
+from rules_executorch.options import read_lower_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    parser.add_argument("--options", required=True, help="JSON, see schema/lower.schema.json")
+    parser.add_argument("--exported", required=True, help="the .pt2 of executorch_export")
+    parser.add_argument("--signature", required=True, help="its signature, JSON")
+    parser.add_argument("--model-description", required=True, help="model.json of the model")
+    parser.add_argument("--config", required=True, help="config.json of the model")
+    parser.add_argument("--weights", required=True, nargs="+", help="files of the weights")
+    parser.add_argument("--out-program", required=True, help="the .pte to write")
+    parser.add_argument("--out-manifest", required=True, help="the manifest to write, JSON")
+    parser.add_argument("--out-report", required=True, help="the report to write, Markdown")
+    parser.add_argument("--out-data", help="the .ptd to write, if the options ask for one")
+
+
+def warm_up() -> None:
+    """Imports what takes seconds."""
+    import rules_executorch.lower  # noqa: F401
+    import rules_executorch.program  # noqa: F401
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lowers; see `rules_executorch.lower`."""
+    options = read_lower_options(args.options)
+    signature = read_json(args.signature, "The signature of the exported program")
+    description = read_json(args.model_description, "The description of the model")
+    with hermetic():
+        seed_torch()
+        from rules_executorch.backends import find_backend
+        from rules_executorch.checkpoint.weights import open_weights
+        from rules_executorch.lower import check_lowering, lower_program
+        from rules_executorch.program import bind_weights, read_program
+        from rules_executorch.runner_contract import constant_methods
+
+        check_lowering(find_backend(options.backend), options, signature["dtype"])
+        program = read_program(args.exported)
+        with open_weights(args.weights) as weights:
+            bind_weights(program, signature, weights)
+            lowered = lower_program(
+                program,
+                signature["dtype"],
+                options,
+                constant_methods(signature, description),
+            )
+        with whole_file(args.out_program) as part, open(part, "wb") as file:
+            lowered.manager.write_to_file(file)
+    return 0

@@ -1,0 +1,114 @@
+"""An exported program with its weights becomes a program for a backend.
+
+Rests on `executorch.exir.to_edge_transform_and_lower` and `EdgeProgramManager.to_executorch`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from executorch.exir.passes import MemoryPlanningPass
+
+from rules_executorch import compat
+from rules_executorch.backends import Backend, check_options, find_backend
+from rules_executorch.delegation import Delegation, count_delegation
+from rules_executorch.errors import UserError
+
+if TYPE_CHECKING:
+    from executorch.exir import ExecutorchProgramManager
+    from torch.export import ExportedProgram
+
+    from rules_executorch.options import LowerOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowered:
+    """A program that is ready to be written.
+
+    Attributes:
+        manager: holds the program and its data.
+        delegation: what the backend took, by method.
+        patches: which patches of torch and exir were in force.
+    """
+
+    manager: ExecutorchProgramManager
+    delegation: dict[str, Delegation]
+    patches: compat.Report
+
+
+def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
+    """Refuses what would fail, or lower to nothing, before any time is spent on it.
+
+    Args:
+        backend: the backend.
+        options: of the lowering.
+        dtype: of the exported program.
+
+    Raises:
+        UserError: an option that the backend does not have, a dtype that it does not take, or a
+            feature that this version does not have.
+    """
+    check_options(backend, options.backend_options)
+    if options.external_data:
+        raise UserError(
+            "external_data = True is not supported by this version.",
+            instead="Leave external_data out; the weights are inside the .pte.",
+        )
+    if dtype not in backend.dtypes and not options.allow_undelegated:
+        raise _nothing_taken(backend, dtype)
+
+
+def lower_program(
+    program: ExportedProgram,
+    dtype: str,
+    options: LowerOptions,
+    constants: Mapping[str, Any],
+) -> Lowered:
+    """Lowers a program with its weights bound.
+
+    Args:
+        program: consumed: its guards are removed.
+        dtype: of the exported program.
+        options: of the lowering.
+        constants: constant methods by name.
+
+    Raises:
+        UserError: see `check_lowering`; or the backend took nothing of the graph.
+    """
+    backend = find_backend(options.backend)
+    check_lowering(backend, options, dtype)
+    # Passes refuse the call of the guards that unlifting would put into the graph.
+    program._guards_code = []
+    with torch.no_grad(), compat.fast_lowering() as patches:
+        edge = to_edge_transform_and_lower(
+            {"forward": program},
+            partitioner={"forward": backend.partitioners(options.backend_options)},
+            constant_methods=dict(constants),
+            compile_config=backend.compile_config(),
+        )
+        delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}
+        taken = any(counted.delegates for counted in delegation.values())
+        if backend.delegates() and not taken and not options.allow_undelegated:
+            raise _nothing_taken(backend, dtype)
+        manager = edge.to_executorch(
+            ExecutorchBackendConfig(
+                extract_delegate_segments=True,
+                # The caller of a method owns its inputs, so none is planned into the arena.
+                memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            )
+        )
+    return Lowered(manager, delegation, patches)
+
+
+def _nothing_taken(backend: Backend, dtype: str) -> UserError:
+    others = [name for name in backend.dtypes if name != dtype]
+    other = f'Export with dtype = "{others[0]}"' if others else "Choose another backend"
+    return UserError(
+        f"The backend {backend.name} takes nothing of a {dtype} program: every operator would run "
+        "on the portable kernels.",
+        instead=f"{other}, or write allow_undelegated = True if that is what you want.",
+    )
