@@ -26,12 +26,6 @@ def _check(ctx):
             ),
             "Write a max_seq_len of at most {}, or a longer cache.".format(attr.max_cache_len),
         )
-    if not attr.dynamic_seq_len and not attr.max_seq_len:
-        refuse(
-            ctx,
-            "dynamic_seq_len = False asks for a fixed sequence length, and none is given.",
-            "Write the length as max_seq_len, for example max_seq_len = 1 for token by token.",
-        )
     if not attr.quantization:
         for name, is_set in {
             "quantization_embedding": attr.quantization_embedding != "",
@@ -128,7 +122,7 @@ executorch_export = rule(
             default = 0,
             doc = "The longest piece of input that one call takes, or its fixed length. Runners " +
                   "split a longer prompt. It bounds the memory that the program plans. 0 means " +
-                  "`max_cache_len`.",
+                  "`max_cache_len`, or 1 for a fixed length.",
         ),
         "dynamic_seq_len": attr.bool(
             default = True,

@@ -27,42 +27,44 @@ def _tiny_checkpoint_impl(ctx):
     def declare(name):
         return ctx.actions.declare_file("{}/{}".format(ctx.label.name, name))
 
+    # The configuration is passed on as it is, under the name that a checkpoint has for it.
+    passed_on = {"config.json": ctx.file.config}
     args = command_args(ctx, "tiny")
-    inputs = [ctx.file.config]
     args.add("--config", ctx.file.config)
     if ctx.file.generation_config:
-        inputs.append(ctx.file.generation_config)
+        passed_on["generation_config.json"] = ctx.file.generation_config
         args.add("--generation-config", ctx.file.generation_config)
     args.add("--seed", ctx.attr.seed)
-    args.add("--dtype", ctx.attr.dtype)
+    if ctx.attr.dtype != "auto":
+        args.add("--dtype", ctx.attr.dtype)
 
-    weights = [declare(name) for name in _weights_names(ctx.attr.shards)]
-    args.add_all("--out-weights", weights)
-    singles = {
-        "config": "config.json",
-        "tokenizer": "tokenizer.json",
-        "tokenizer-config": "tokenizer_config.json",
+    outputs = [declare(name) for name in _weights_names(ctx.attr.shards)]
+    args.add_all(outputs, before_each = "--out-weights")
+    others = {
+        "--out-tokenizer": declare("tokenizer.json"),
+        "--out-tokenizer-config": declare("tokenizer_config.json"),
     }
     if ctx.attr.shards > 1:
-        singles["index"] = "model.safetensors.index.json"
-    if ctx.file.generation_config:
-        singles["generation-config"] = "generation_config.json"
-    outputs = weights
-    for option, name in singles.items():
-        file = declare(name)
-        args.add("--out-" + option, file)
-        outputs = outputs + [file]
+        others["--out-index"] = declare("model.safetensors.index.json")
+    for option, file in others.items():
+        args.add(option, file)
+        outputs.append(file)
 
     run_command(
         ctx,
         args,
         mnemonic = "HfModelTiny",
         progress_message = "Making the random checkpoint %{label}",
-        inputs = inputs,
+        inputs = passed_on.values(),
         outputs = outputs,
         memory = "1g",
     )
-    return [DefaultInfo(files = depset(outputs))]
+    links = []
+    for name, file in passed_on.items():
+        link = declare(name)
+        ctx.actions.symlink(output = link, target_file = file)
+        links.append(link)
+    return [DefaultInfo(files = depset(outputs + links))]
 
 tiny_checkpoint = rule(
     implementation = _tiny_checkpoint_impl,

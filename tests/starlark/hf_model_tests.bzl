@@ -1,0 +1,221 @@
+"""Analysis tests of `hf_model`."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+load("//executorch:defs.bzl", "hf_model")
+load("//executorch:providers.bzl", "HfModelInfo")
+load(":helpers.bzl", "action_of", "argument_after", "basenames", "empty_files", "folder", "refusal_test")
+
+_SAFETENSORS = [
+    "checkpoint/LICENSE",
+    "checkpoint/README.md",
+    "checkpoint/chat_template.jinja",
+    "checkpoint/config.json",
+    "checkpoint/generation_config.json",
+    "checkpoint/model.safetensors",
+    "checkpoint/onnx.data",
+    "checkpoint/special_tokens_map.json",
+    "checkpoint/tokenizer.json",
+    "checkpoint/tokenizer_config.json",
+]
+
+def _safetensors_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    model = target[HfModelInfo]
+    action = action_of(env, "HfModelDescribe")
+
+    asserts.equals(env, [name.rpartition("/")[2] for name in _SAFETENSORS], basenames(target[DefaultInfo].files))
+    asserts.equals(
+        env,
+        [name.rpartition("/")[2] for name in _SAFETENSORS if name != "checkpoint/onnx.data"],
+        basenames(action.inputs),
+        "a file that says nothing about the model is no input",
+    )
+    asserts.equals(env, ["config.json", "model.json"], basenames(action.outputs))
+    asserts.equals(env, "safetensors", model.format)
+    asserts.equals(env, "text-generation", model.task)
+    asserts.equals(env, ["model.safetensors"], basenames(model.weights))
+    asserts.equals(env, "tests/starlark/checkpoint/tokenizer.json", model.tokenizer.short_path)
+    asserts.equals(env, "tests/starlark/checkpoint/tokenizer_config.json", model.tokenizer_config.short_path)
+    asserts.equals(env, "tests/starlark/checkpoint/generation_config.json", model.generation_config.short_path)
+    asserts.equals(env, "tests/starlark/checkpoint/chat_template.jinja", model.chat_template.short_path)
+    asserts.equals(env, "tests/starlark/hf_safetensors.model/config.json", model.config.short_path)
+    asserts.equals(env, "tests/starlark/hf_safetensors.model/model.json", model.description.short_path)
+    asserts.equals(env, model.config.path, argument_after(action, "--out-config"))
+    asserts.equals(env, model.description.path, argument_after(action, "--out-model"))
+    asserts.equals(env, "//tests/starlark:hf_safetensors", argument_after(action, "--target"))
+    asserts.equals(env, None, argument_after(action, "--out-tokenizer"))
+    return analysistest.end(env)
+
+_safetensors_test = analysistest.make(_safetensors_test_impl)
+
+def _gguf_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    model = analysistest.target_under_test(env)[HfModelInfo]
+    action = action_of(env, "HfModelDescribe")
+
+    asserts.equals(env, "gguf", model.format)
+    asserts.equals(env, ["LICENSE", "model.Q4_1.gguf"], basenames(action.inputs))
+    asserts.equals(
+        env,
+        ["config.json", "generation_config.json", "model.json", "tokenizer.json", "tokenizer_config.json"],
+        basenames(action.outputs),
+    )
+    for option, file in {
+        "--out-generation-config": model.generation_config,
+        "--out-tokenizer": model.tokenizer,
+        "--out-tokenizer-config": model.tokenizer_config,
+    }.items():
+        asserts.equals(env, file.path, argument_after(action, option))
+    return analysistest.end(env)
+
+_gguf_test = analysistest.make(_gguf_test_impl)
+
+def _gguf_with_tokenizer_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    model = analysistest.target_under_test(env)[HfModelInfo]
+    action = action_of(env, "HfModelDescribe")
+    asserts.equals(env, "tests/starlark/gguf_tokenizer/tokenizer.json", model.tokenizer.short_path)
+    asserts.equals(env, None, argument_after(action, "--out-tokenizer"))
+    asserts.equals(env, model.tokenizer_config.path, argument_after(action, "--out-tokenizer-config"))
+    return analysistest.end(env)
+
+_gguf_with_tokenizer_test = analysistest.make(_gguf_with_tokenizer_test_impl)
+
+def _sharded_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    model = analysistest.target_under_test(env)[HfModelInfo]
+    names = [
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+    ]
+    asserts.equals(env, names, basenames(model.weights))
+    asserts.equals(env, sorted(names + ["config.json"]), basenames(action_of(env, "HfModelDescribe").inputs))
+    return analysistest.end(env)
+
+_sharded_test = analysistest.make(_sharded_test_impl)
+
+def _odd_names_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    argv = action_of(env, "HfModelDescribe").argv
+    for end in ["/a folder #1/config.json", "/a folder #1/modèle é.safetensors"]:
+        found = [argument for argument in argv if argument.endswith(end)]
+        asserts.equals(env, 1, len(found), "arguments that end in " + end)
+    return analysistest.end(env)
+
+_odd_names_test = analysistest.make(_odd_names_test_impl)
+
+def _model(name, srcs, **attributes):
+    empty_files(
+        name = name + "_files",
+        names = srcs,
+    )
+    hf_model(
+        name = name,
+        srcs = [":" + name + "_files"],
+        **attributes
+    )
+
+def _refused(name, srcs, words, **attributes):
+    empty_files(
+        name = name + "_files",
+        names = ["{}/{}".format(name, src) for src in srcs],
+    )
+    refusal_test(
+        name = name,
+        rule = hf_model,
+        srcs = [":" + name + "_files"],
+        words = words,
+        **attributes
+    )
+
+def hf_model_test_suite(name):
+    """Declares the tests of `hf_model`.
+
+    Args:
+        name: name of the test suite.
+    """
+    _model("hf_safetensors", _SAFETENSORS)
+    _model("hf_gguf", ["gguf/LICENSE", "gguf/model.Q4_1.gguf"])
+    _model("hf_gguf_with_tokenizer", ["gguf_tokenizer/model.gguf", "gguf_tokenizer/tokenizer.json"])
+    _model("hf_sharded", [
+        "sharded/config.json",
+        "sharded/model-00001-of-00002.safetensors",
+        "sharded/model-00002-of-00002.safetensors",
+        "sharded/model.safetensors.index.json",
+    ])
+    _model("hf_odd_names", ["a folder #1/config.json", "a folder #1/modèle é.safetensors"])
+
+    tests = {
+        "hf_safetensors_test": _safetensors_test,
+        "hf_gguf_test": _gguf_test,
+        "hf_gguf_with_tokenizer_test": _gguf_with_tokenizer_test,
+        "hf_sharded_test": _sharded_test,
+        "hf_odd_names_test": _odd_names_test,
+    }
+    for test_name, test in tests.items():
+        test(
+            name = test_name,
+            target_under_test = ":" + test_name.removesuffix("_test"),
+        )
+
+    refused = {
+        "hf_no_weights_test": struct(
+            srcs = ["config.json", "tokenizer.json"],
+            words = ["srcs has no weights.", "*.safetensors", "*.gguf"],
+        ),
+        "hf_no_config_test": struct(
+            srcs = ["model.safetensors"],
+            words = ["srcs has no config.json", "Add the checkpoint's config.json."],
+        ),
+        "hf_pickle_only_test": struct(
+            srcs = ["config.json", "pytorch_model.bin"],
+            words = ["pytorch_model.bin is pickled", "runs any code", "save_pretrained"],
+        ),
+        "hf_pickle_beside_safetensors_test": struct(
+            srcs = ["config.json", "model.safetensors", "pytorch_model.bin"],
+            words = ["pytorch_model.bin is pickled", "Leave it out of srcs"],
+        ),
+        "hf_pickles_test": struct(
+            srcs = ["config.json", "a.ckpt", "b.PTH", "c.pt", "d.pkl", "e.pickle"],
+            words = ["a.ckpt, b.PTH, c.pt, d.pkl, e.pickle are pickled"],
+        ),
+        "hf_both_formats_test": struct(
+            srcs = ["config.json", "model.safetensors", "model.gguf"],
+            words = ["srcs has the weights twice, as model.safetensors and as model.gguf.", "Leave one format out."],
+        ),
+        "hf_two_ggufs_test": struct(
+            srcs = ["model.Q4_0.gguf", "model.Q8_0.gguf"],
+            words = ["several GGUF files: model.Q4_0.gguf, model.Q8_0.gguf."],
+        ),
+        "hf_two_indexes_test": struct(
+            srcs = ["config.json", "m.safetensors", "a.safetensors.index.json", "b.safetensors.index.json"],
+            words = ["several safetensors indexes: a.safetensors.index.json, b.safetensors.index.json."],
+        ),
+        "hf_same_name_twice_test": struct(
+            srcs = ["model.safetensors", "a/config.json", "b/config.json"],
+            words = ["two files named config.json", "a/config.json and tests/starlark/hf_same_name_twice_test/b/config.json"],
+        ),
+    }
+    for test_name, case in refused.items():
+        _refused(test_name, case.srcs, case.words)
+    _refused(
+        "hf_unknown_task_test",
+        ["config.json", "model.safetensors"],
+        ["task = \"chat\" is not known.", "Write task = \"text-generation\"."],
+        task = "chat",
+    )
+
+    folder(name = "hf_directory")
+    refusal_test(
+        name = "hf_directory_test",
+        rule = hf_model,
+        srcs = [":hf_directory"],
+        words = ["//tests/starlark:hf_directory is a directory", "glob("],
+    )
+
+    native.test_suite(
+        name = name,
+        tests = tests.keys() + refused.keys() + ["hf_unknown_task_test", "hf_directory_test"],
+    )
