@@ -1,0 +1,338 @@
+"""config.json: read as data, bounded, and reduced to what shapes a graph.
+
+`read_config` needs neither torch nor transformers; `load_config` gives transformers' own object.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rules_executorch.checkpoint import strict_json
+from rules_executorch.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+_MAX_CONFIG_BYTES = 4_000_000
+
+# A size's name and the other names that architectures give it, with its bounds.
+_SIZES: dict[str, tuple[tuple[str, ...], int, int]] = {
+    "vocab_size": ((), 1, 2**24),
+    "hidden_size": (("n_embd", "d_model"), 1, 2**18),
+    "intermediate_size": (("n_inner", "d_ff", "ffn_dim"), 1, 2**22),
+    "num_hidden_layers": (("n_layer", "n_layers", "num_layers"), 1, 4096),
+    "num_attention_heads": (("n_head", "n_heads", "num_heads"), 1, 2**16),
+    "num_key_value_heads": ((), 1, 2**16),
+    "head_dim": ((), 1, 2**16),
+    "max_position_embeddings": (("n_positions", "max_sequence_length"), 1, 2**28),
+    "sliding_window": ((), 1, 2**28),
+}
+_NULLABLE = frozenset({"num_key_value_heads", "head_dim", "sliding_window", "intermediate_size"})
+
+# Keys that say where a checkpoint comes from or how text is sampled, not what the graph is. With
+# them gone, two fine-tunes of one architecture have one config.json and share an export.
+_NOT_GRAPH = frozenset(
+    {
+        "_name_or_path",
+        "_attn_implementation",
+        "_attn_implementation_autoset",
+        "_commit_hash",
+        "attn_implementation",
+        "transformers_version",
+        "transformers.js_config",
+        "torch_dtype",
+        "use_cache",
+        "gradient_checkpointing",
+        "initializer_range",
+        "bos_token_id",
+        "eos_token_id",
+        "decoder_start_token_id",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+        "suppress_tokens",
+        "begin_suppress_tokens",
+        "max_length",
+        "min_length",
+        "do_sample",
+        "early_stopping",
+        "num_beams",
+        "num_beam_groups",
+        "num_return_sequences",
+        "diversity_penalty",
+        "length_penalty",
+        "repetition_penalty",
+        "encoder_no_repeat_ngram_size",
+        "no_repeat_ngram_size",
+        "bad_words_ids",
+        "remove_invalid_values",
+        "exponential_decay_length_penalty",
+        "temperature",
+        "top_k",
+        "top_p",
+        "typical_p",
+        "id2label",
+        "label2id",
+        "finetuning_task",
+        "prefix",
+        "task_specific_params",
+        "unsloth_fixed",
+        "unsloth_version",
+    }
+)
+
+
+def size(config: Mapping[str, Any], name: str) -> int | None:
+    """The size called `name` in config.json, under any of its names; None where it is absent."""
+    others, _, _ = _SIZES[name]
+    for key in (name, *others):
+        if config.get(key) is not None:
+            return config[key]
+    return None
+
+
+def _check_sizes(config: Mapping[str, Any], path: str) -> None:
+    for name, (others, low, high) in _SIZES.items():
+        for key in (name, *others):
+            value = config.get(key)
+            if key not in config or (value is None and (name in _NULLABLE or others)):
+                continue
+            if name == "sliding_window" and value in (0, -1, False):
+                continue
+            if type(value) is not int or not low <= value <= high:
+                raise UserError(
+                    f"`{key}` in {path} is {str(value)[:60]!r}, which is not a whole number from"
+                    f" {low} to {high:,}.",
+                    instead="Use the config.json of the model's repository, unchanged.",
+                )
+    heads, groups = size(config, "num_attention_heads"), size(config, "num_key_value_heads")
+    hidden = size(config, "hidden_size")
+    if heads and groups and heads % groups:
+        raise UserError(
+            f"{path} has {heads} attention heads, which {groups} key-value heads do not divide.",
+            instead="Use the config.json of the model's repository, unchanged.",
+        )
+    if heads and hidden and config.get("head_dim") is None and hidden % heads:
+        raise UserError(
+            f"{path} has no `head_dim`, and its {heads} attention heads do not divide the hidden"
+            f" size {hidden}.",
+            instead="Use the config.json of the model's repository, unchanged.",
+        )
+
+
+def check_config(config: Mapping[str, Any], path: str) -> None:
+    """Checks a parsed config.json; `path` is how messages call it.
+
+    Raises:
+        UserError: remote code, no `model_type`, a size out of its bounds, or quantized weights.
+    """
+    if config.get("auto_map"):
+        code = config["auto_map"]
+        names = sorted(str(v) for v in code.values()) if isinstance(code, dict) else [str(code)]
+        raise UserError(
+            f"{path} asks for code of the checkpoint's author through `auto_map`"
+            f" ({', '.join(names)[:200]}). Code from a checkpoint is never run in a build.",
+            instead="Use a checkpoint of an architecture that transformers has itself. If"
+            f" transformers knows the model type {str(config.get('model_type'))[:60]!r}, give a"
+            " config.json without `auto_map`.",
+        )
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise UserError(
+            f"{path} has no `model_type`, so the architecture is unknown.",
+            instead="Use the config.json of the model's repository, unchanged.",
+        )
+    quantization = config.get("quantization_config")
+    if quantization:
+        method = quantization.get("quant_method") if isinstance(quantization, dict) else None
+        raise UserError(
+            f"{path} says that the weights are quantized ({str(method)[:60]}), in a layout that"
+            " only its own kernels read.",
+            instead="Use the checkpoint before quantization and set `quantization` on the export.",
+        )
+    _check_sizes(config, path)
+    nested = config.get("text_config")
+    if isinstance(nested, dict):
+        _check_sizes(nested, f"text_config of {path}")
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """Reads and checks a config.json as plain data.
+
+    Raises:
+        UserError: not JSON, remote code, no `model_type`, a size out of its bounds, or quantized
+            weights.
+    """
+    config = strict_json.read_object(path, limit=_MAX_CONFIG_BYTES, allow_infinity=True)
+    check_config(config, path)
+    return config
+
+
+def normalized(config: Mapping[str, Any], dtype: str) -> dict[str, Any]:
+    """What of a config.json shapes the graph.
+
+    Args:
+        config: the checkpoint's config.
+        dtype: torch's name of the dtype to record where the config has none.
+    """
+    kept = {key: value for key, value in config.items() if key not in _NOT_GRAPH}
+    kept["dtype"] = config.get("dtype") or config.get("torch_dtype") or dtype
+    return kept
+
+
+@functools.cache
+def causal_lm_model_types() -> frozenset[str]:
+    """The model types that transformers has a causal language model for.
+
+    Read from the source of `transformers.models.auto.modeling_auto` without importing it, which
+    takes seconds; imported where the source has another shape than expected.
+    """
+    table = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
+    spec = importlib.util.find_spec("transformers")
+    if spec and spec.submodule_search_locations:
+        source = Path(spec.submodule_search_locations[0], "models", "auto", "modeling_auto.py")
+        if source.is_file():
+            for node in ast.parse(source.read_text(encoding="utf-8")).body:
+                if (
+                    isinstance(node, ast.Assign)
+                    and isinstance(node.targets[0], ast.Name)
+                    and node.targets[0].id == table
+                    and isinstance(node.value, ast.Call)
+                ):
+                    return frozenset(dict(ast.literal_eval(node.value.args[0])))
+    from transformers.models.auto import modeling_auto
+
+    return frozenset(getattr(modeling_auto, table))
+
+
+def check_model_type(config: Mapping[str, Any], path: str, task: str) -> None:
+    """Refuses an architecture that cannot serve `task`.
+
+    Raises:
+        UserError: an unknown task, a model type that transformers does not have as a causal
+            language model, or a model that reads more than text.
+    """
+    if task != "text-generation":
+        raise UserError(
+            f"The task {task!r} is unknown.", instead="Set `task` to 'text-generation'."
+        )
+    model_type = config["model_type"]
+    if model_type not in causal_lm_model_types():
+        raise UserError(
+            f"transformers has no causal language model of the type {model_type[:60]!r}, which"
+            f" {path} names, so there is no adapter for it.",
+            instead="Use a checkpoint of an architecture that transformers has as"
+            " `AutoModelForCausalLM`, or a toolchain with a transformers that has this one.",
+        )
+    if isinstance(config.get("text_config"), dict):
+        raise UserError(
+            f"{path} describes a model that reads more than text ({model_type[:60]}), and there is"
+            f" no adapter for it under the task {task!r}.",
+            instead="Use the text-only checkpoint of the family.",
+        )
+
+
+def load_config(path: str) -> PreTrainedConfig:
+    """transformers' configuration object of a config.json, after the checks of `read_config`.
+
+    Nothing is looked up on the hub and no code of the checkpoint is run.
+
+    Raises:
+        UserError: see `read_config`; or a model type that transformers does not know, or values
+            that its configuration class refuses.
+    """
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    raw = read_config(path)
+    model_type = raw["model_type"]
+    if model_type not in CONFIG_MAPPING:
+        raise UserError(
+            f"transformers does not know the model type {model_type[:60]!r} of {path}.",
+            instead="Use a toolchain with a transformers that has it.",
+        )
+    try:
+        return CONFIG_MAPPING[model_type].from_dict(raw)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"transformers refuses {path} as a {model_type} configuration:"
+            f" {' '.join(str(error).split())[:500]}.",
+            instead="Use the config.json of the model's repository, unchanged.",
+        ) from error
+
+
+def max_positions(config: Mapping[str, Any] | PreTrainedConfig) -> int | None:
+    """`max_position_embeddings` of a parsed config.json or of transformers' object."""
+    if isinstance(config, Mapping):
+        return size(config, "max_position_embeddings")
+    names = ("max_position_embeddings", *_SIZES["max_position_embeddings"][0])
+    return next((v for name in names if type(v := getattr(config, name, None)) is int), None)
+
+
+def check_cache_len(config: Mapping[str, Any] | PreTrainedConfig, max_cache_len: int) -> None:
+    """Refuses a static cache that the model has no positions for.
+
+    Args:
+        config: a parsed config.json, or transformers' object.
+        max_cache_len: positions the cache is to hold.
+
+    Raises:
+        UserError: below 1, or above `max_position_embeddings`.
+    """
+    limit = max_positions(config)
+    upper = "" if limit is None else f" to {limit}"
+    if max_cache_len < 1:
+        raise UserError(
+            f"max_cache_len = {max_cache_len} leaves the cache no position.",
+            instead=f"Write a number from 1{upper}.",
+        )
+    if limit is not None and max_cache_len > limit:
+        raise UserError(
+            f"max_cache_len = {max_cache_len} is more than the {limit} positions that the model"
+            " was made for (`max_position_embeddings`); beyond them its output is garbage.",
+            instead=f"Write max_cache_len = {limit} or less.",
+        )
+
+
+def token_ids(value: Any, what: str) -> tuple[int, ...]:
+    """Token ids written as one number, a list, or null.
+
+    Raises:
+        UserError: something else; `what` names the key and the file.
+    """
+    values = [] if value is None else value if isinstance(value, list) else [value]
+    if any(type(item) is not int or not 0 <= item < 2**31 for item in values):
+        raise UserError(
+            f"{what} is {str(value)[:60]!r}, which is neither a token id nor a list of them.",
+            instead="Use the file of the model's repository, unchanged.",
+        )
+    return tuple(dict.fromkeys(values))
+
+
+def read_generation_config(path: str | None) -> dict[str, Any]:
+    """A generation_config.json as plain data; empty where there is none.
+
+    Raises:
+        UserError: not a JSON object.
+    """
+    if path is None:
+        return {}
+    return strict_json.read_object(path, limit=_MAX_CONFIG_BYTES, allow_infinity=True)
+
+
+def special_ids(
+    config: Mapping[str, Any], generation: Mapping[str, Any], name: str, path: str
+) -> tuple[int, ...]:
+    """`eos_token_id` and its like: what the generation config says wins over the config.
+
+    Raises:
+        UserError: neither an id, a list of ids, nor null.
+    """
+    if generation.get(name) is not None:
+        where = os.path.join(os.path.dirname(path), "generation_config.json")
+        return token_ids(generation[name], f"`{name}` in {where}")
+    return token_ids(config.get(name), f"`{name}` in {path}")
