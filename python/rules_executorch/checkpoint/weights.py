@@ -188,6 +188,10 @@ class SafetensorsWeights(Weights):
         """Bytes of the tensor in its file."""
         return self._files[name].entries[name].num_bytes
 
+    def num_elements(self, name: str) -> int:
+        """Elements of the tensor."""
+        return self._files[name].entries[name].num_elements
+
     def _load(self, name: str) -> torch.Tensor:
         return self._files[name].tensor(name)
 

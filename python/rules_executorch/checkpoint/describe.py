@@ -1,0 +1,194 @@
+"""From the files of a checkpoint to its description and its normalized config.
+
+For safetensors this imports neither torch nor transformers and reads only the headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from rules_executorch.checkpoint import config as configs
+from rules_executorch.checkpoint import dtypes, tokenizer
+from rules_executorch.checkpoint.description import ModelDescription
+from rules_executorch.checkpoint.sources import Sources
+from rules_executorch.checkpoint.weights import SafetensorsWeights, open_weights
+from rules_executorch.errors import UserError
+
+_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
+_EMBEDDING = re.compile(
+    r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$"
+)
+_LICENSE = re.compile(r"^license:[ \t]*[\"']?([A-Za-z0-9.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
+_FRONT_MATTER_BYTES = 65_536
+
+
+def license_of(readme: str | None) -> str | None:
+    """The licence that the front matter of a model card states, or None."""
+    if readme is None:
+        return None
+    with open(readme, "rb") as file:
+        text = file.read(_FRONT_MATTER_BYTES).decode("utf-8", errors="replace")
+    text = text.replace("\r\n", "\n")
+    if not text.startswith("---\n"):
+        return None
+    found = _LICENSE.search(text.partition("\n---")[0][3:])
+    return found.group(1) if found else None
+
+
+def _embedding_rows(weights: SafetensorsWeights) -> int | None:
+    for name in weights.names():
+        if _EMBEDDING.search(name) and len(weights.shape(name)) == 2:
+            return weights.shape(name)[0]
+    return None
+
+
+def _check_against_weights(
+    config: Mapping[str, Any], path: str, weights: SafetensorsWeights
+) -> None:
+    """The numbers of config.json that the headers can confirm."""
+    mend = "Take config.json and all weights from one revision of the model."
+    where = weights.source(weights.names()[0])
+    layers = configs.size(config, "num_hidden_layers")
+    found = [int(m.group(1)) for m in map(_LAYER.search, weights.names()) if m]
+    if layers and found and max(found) + 1 != layers:
+        raise UserError(
+            f"{path} has {layers} layers, but the weights ({where}) have {max(found) + 1}.",
+            instead=mend,
+        )
+    vocab_size, rows = configs.size(config, "vocab_size"), _embedding_rows(weights)
+    if vocab_size and rows and vocab_size != rows:
+        raise UserError(
+            f"{path} has a vocabulary of {vocab_size}, but the embedding in the weights ({where})"
+            f" has {rows} rows.",
+            instead=mend,
+        )
+
+
+def _main_dtype(weights: SafetensorsWeights, path: str) -> str:
+    """torch's name of the dtype that most bytes of the floating tensors have."""
+    sizes: Counter[str] = Counter()
+    for name in weights.names():
+        sizes[weights.dtype(name)] += weights.num_bytes(name)
+    floating = [(size, dtype) for dtype, size in sizes.items() if dtype in dtypes.FLOATING]
+    if not floating:
+        raise UserError(
+            f"The weights ({path}) have only tensors of {', '.join(sorted(sizes))}, which only the"
+            " kernels that they were quantized for read.",
+            instead="Use the checkpoint before quantization and set `quantization` on the export.",
+        )
+    return max(floating)[1]
+
+
+def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription, dict[str, Any]]:
+    """Describes a checkpoint of safetensors.
+
+    Args:
+        sources: the checkpoint's files, from `find_sources`; with a config.json.
+        task: what the model is for.
+
+    Returns:
+        the description, and the config reduced to what shapes a graph.
+
+    Raises:
+        UserError: anything that is wrong with the checkpoint and that its headers show.
+    """
+    assert sources.config is not None
+    config = configs.read_config(sources.config)
+    configs.check_model_type(config, sources.config, task)
+    generation = configs.read_generation_config(sources.generation_config)
+    files = [*sources.safetensors, *filter(None, [sources.index])]
+    weights = open_weights(files)
+    assert isinstance(weights, SafetensorsWeights)
+    _check_against_weights(config, sources.config, weights)
+    names = weights.names()
+    dtype = _main_dtype(weights, weights.source(names[0]))
+    vocab_size = configs.size(config, "vocab_size") or _embedding_rows(weights)
+    if vocab_size is None:
+        raise UserError(
+            f"{sources.config} has no `vocab_size`, and no embedding was found in the weights.",
+            instead="Use the config.json of the model's repository, unchanged.",
+        )
+
+    def ids(name: str) -> tuple[int, ...]:
+        return configs.special_ids(config, generation, f"{name}_token_id", sources.config or "")
+
+    description = describe(
+        config,
+        format="safetensors",
+        task=task,
+        eos_ids=ids("eos"),
+        bos_ids=ids("bos"),
+        pad_ids=ids("pad"),
+        vocab_size=vocab_size,
+        tokenizer_description=tokenizer.describe(
+            sources.tokenizer, sources.tokenizer_config, sources.chat_template
+        ),
+        tied=_is_tied(config, names),
+        num_parameters=sum(weights.num_elements(name) for name in names),
+        weight_bytes=sum(weights.num_bytes(name) for name in names),
+        dtype=dtype,
+        license=license_of(sources.readme),
+    )
+    return description, configs.normalized(config, dtype)
+
+
+def _is_tied(config: Mapping[str, Any], names: list[str]) -> bool:
+    """Whether the output head is the embedding: as written, else as the weights show."""
+    if isinstance(config.get("tie_word_embeddings"), bool):
+        return config["tie_word_embeddings"]
+    return not any(name.endswith(("lm_head.weight", "embed_out.weight")) for name in names)
+
+
+def describe(
+    config: Mapping[str, Any],
+    *,
+    format: str,
+    task: str,
+    eos_ids: tuple[int, ...],
+    bos_ids: tuple[int, ...],
+    pad_ids: tuple[int, ...],
+    vocab_size: int,
+    tokenizer_description: tokenizer.TokenizerDescription,
+    tied: bool,
+    num_parameters: int,
+    weight_bytes: int,
+    dtype: str,
+    license: str | None,
+) -> ModelDescription:
+    """Puts a description together: sizes from the config, the rest as given."""
+    heads = configs.size(config, "num_attention_heads")
+    hidden = configs.size(config, "hidden_size")
+    head_dim = configs.size(config, "head_dim")
+    if head_dim is None and heads and hidden:
+        head_dim = hidden // heads
+    architectures = config.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    window = configs.size(config, "sliding_window")
+    if config.get("use_sliding_window") is False:
+        window = None
+    return ModelDescription(
+        format=format,
+        task=task,
+        architecture=named if isinstance(named, str) else None,
+        model_type=config["model_type"],
+        eos_ids=eos_ids,
+        bos_id=next(iter(bos_ids), None),
+        pad_id=next(iter(pad_ids), None),
+        vocab_size=vocab_size,
+        tokenizer=tokenizer_description,
+        max_position_embeddings=configs.size(config, "max_position_embeddings"),
+        hidden_size=hidden,
+        num_hidden_layers=configs.size(config, "num_hidden_layers"),
+        num_attention_heads=heads,
+        num_key_value_heads=configs.size(config, "num_key_value_heads") or heads,
+        head_dim=head_dim,
+        sliding_window=window if window and window > 0 else None,
+        tied_embeddings=tied,
+        num_parameters=num_parameters,
+        weight_bytes=weight_bytes,
+        dtype=dtype,
+        license=license,
+    )
