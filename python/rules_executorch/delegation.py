@@ -48,6 +48,26 @@ def count_delegation(program: ExportedProgram) -> Delegation:
     )
 
 
+def copies(program: ExportedProgram, parameter: str) -> list[str]:
+    """Where a lowered program stores a parameter: once for each place.
+
+    Args:
+        program: an edge program after delegation.
+        parameter: its name in the program.
+
+    Returns:
+        `constants` if kernels of the runtime read it, and each backend whose delegates hold it. A
+        backend stores equal data of its delegates once.
+    """
+    places = set()
+    for _, module, _ in get_lowered_submodules(program.graph_module):
+        if parameter in module.original_module.graph_signature.inputs_to_parameters.values():
+            places.add(module.backend_id)
+    if parameter in program.graph_signature.inputs_to_parameters.values():
+        places.add("constants")
+    return sorted(places)
+
+
 def _operators(graph: torch.fx.Graph) -> list[str]:
     return [
         _name(node.target)

@@ -15,8 +15,9 @@ from executorch.exir.passes import MemoryPlanningPass
 
 from rules_executorch import compat
 from rules_executorch.backends import Backend, check_options, find_backend
-from rules_executorch.delegation import Delegation, count_delegation
+from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
+from rules_executorch.model import PREFIX
 
 if TYPE_CHECKING:
     from executorch.exir import ExecutorchProgramManager
@@ -32,11 +33,13 @@ class Lowered:
     Attributes:
         manager: holds the program and its data.
         delegation: what the backend took, by method.
+        tied_copies: name of each parameter that is tied, to the places that store it.
         patches: which patches of torch and exir were in force.
     """
 
     manager: ExecutorchProgramManager
     delegation: dict[str, Delegation]
+    tied_copies: dict[str, list[str]]
     patches: compat.Report
 
 
@@ -64,7 +67,7 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
 
 def lower_program(
     program: ExportedProgram,
-    dtype: str,
+    signature: Mapping[str, Any],
     options: LowerOptions,
     constants: Mapping[str, Any],
 ) -> Lowered:
@@ -72,7 +75,7 @@ def lower_program(
 
     Args:
         program: consumed: its guards are removed.
-        dtype: of the exported program.
+        signature: of the export.
         options: of the lowering.
         constants: constant methods by name.
 
@@ -80,6 +83,7 @@ def lower_program(
         UserError: see `check_lowering`; or the backend took nothing of the graph.
     """
     backend = find_backend(options.backend)
+    dtype = signature["dtype"]
     check_lowering(backend, options, dtype)
     # Passes refuse the call of the guards that unlifting would put into the graph.
     program._guards_code = []
@@ -94,6 +98,10 @@ def lower_program(
         taken = any(counted.delegates for counted in delegation.values())
         if backend.delegates() and not taken and not options.allow_undelegated:
             raise _nothing_taken(backend, dtype)
+        tied_copies = {
+            name: copies(edge.exported_program("forward"), PREFIX + name)
+            for name in sorted(set(signature["ties"].values()))
+        }
         manager = edge.to_executorch(
             ExecutorchBackendConfig(
                 extract_delegate_segments=True,
@@ -101,7 +109,7 @@ def lower_program(
                 memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
             )
         )
-    return Lowered(manager, delegation, patches)
+    return Lowered(manager, delegation, tied_copies, patches)
 
 
 def _nothing_taken(backend: Backend, dtype: str) -> UserError:

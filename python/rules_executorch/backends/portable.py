@@ -11,7 +11,7 @@ BACKEND = Backend(
     runtime_name=None,
     dtypes=("float32", "float16", "bfloat16"),
     partitioners=lambda options: [],
-    # Operators outside the core set (of ATen) are what the runtime's kernel list is asked for later.
+    # Operators outside the core ATen set run too, if the runtime has a kernel for them.
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     options_schema={"type": "object", "additionalProperties": False, "properties": {}},
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 
 from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.files import read_json, whole_file
+from rules_executorch.files import read_json, whole_file, write_json
+from rules_executorch.noise import quiet_libraries
 from rules_executorch.options import read_lower_options
 
 
@@ -28,12 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def warm_up() -> None:
     """Imports what takes seconds."""
+    quiet_libraries()
     import rules_executorch.lower  # noqa: F401
     import rules_executorch.program  # noqa: F401
 
 
 def run(args: argparse.Namespace) -> int:
     """Lowers; see `rules_executorch.lower`."""
+    quiet_libraries()
     options = read_lower_options(args.options)
     signature = read_json(args.signature, "The signature of the exported program")
     description = read_json(args.model_description, "The description of the model")
@@ -41,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
         seed_torch()
         from rules_executorch.backends import find_backend
         from rules_executorch.checkpoint.weights import open_weights
+        from rules_executorch.inspect import inspect_program
         from rules_executorch.lower import check_lowering, lower_program
+        from rules_executorch.manifest import Inputs, make_manifest, render_report
         from rules_executorch.program import bind_weights, read_program
         from rules_executorch.runner_contract import constant_methods
 
@@ -49,12 +54,18 @@ def run(args: argparse.Namespace) -> int:
         program = read_program(args.exported)
         with open_weights(args.weights) as weights:
             bind_weights(program, signature, weights)
-            lowered = lower_program(
-                program,
-                signature["dtype"],
-                options,
-                constant_methods(signature, description),
-            )
-        with whole_file(args.out_program) as part, open(part, "wb") as file:
-            lowered.manager.write_to_file(file)
+            constants = constant_methods(signature, description)
+            lowered = lower_program(program, signature, options, constants)
+            with whole_file(args.out_program) as part:
+                with open(part, "wb") as file:
+                    lowered.manager.write_to_file(file)
+                info = inspect_program(part)
+                inputs = Inputs(args.config, args.exported, sorted(args.weights), part)
+                manifest = make_manifest(inputs, signature, description, options, lowered, info)
+                write_json(args.out_manifest, manifest)
+                with (
+                    whole_file(args.out_report) as report,
+                    open(report, "w", encoding="utf-8") as file,
+                ):
+                    file.write(render_report(manifest))
     return 0

@@ -1,0 +1,215 @@
+"""What went into a program and what came out of it, for machines and for people.
+
+The manifest depends on the inputs alone: no time, path, host name or duration is in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rules_executorch.backends import find_backend
+from rules_executorch.inspect import size_text
+
+if TYPE_CHECKING:
+    from rules_executorch.inspect import ProgramInfo
+    from rules_executorch.lower import Lowered
+    from rules_executorch.options import LowerOptions
+
+SCHEMA_VERSION = 1
+_DISTRIBUTIONS = ("executorch", "torch", "torchao", "transformers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """Paths of the files that the manifest gives the SHA-256 of."""
+
+    config: str
+    exported: str
+    weights: Sequence[str]
+    program: str
+
+
+def file_entry(path: str, name: str | None = None) -> dict[str, Any]:
+    """Name, size and SHA-256 of a file; the name is without folders."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "name": name or os.path.basename(path),
+        "bytes": os.path.getsize(path),
+        "sha256": digest,
+    }
+
+
+def make_manifest(
+    inputs: Inputs,
+    signature: Mapping[str, Any],
+    description: Mapping[str, Any],
+    options: LowerOptions,
+    lowered: Lowered,
+    info: ProgramInfo,
+) -> dict[str, Any]:
+    """Describes a program that was just lowered; the keys are those of `manifest.schema.json`."""
+    backend = find_backend(options.backend)
+    methods = {}
+    for name, method in info.methods.items():
+        counted = lowered.delegation[name]
+        methods[name] = {
+            **dataclasses.asdict(method),
+            "delegation": {
+                "delegated": counted.delegated,
+                "undelegated": counted.undelegated,
+                "share": round(counted.share(), 4),
+            },
+        }
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "program": {**file_entry(inputs.program, "program.pte")},
+        "inputs": {
+            "config": file_entry(inputs.config, "config.json"),
+            "exported": file_entry(inputs.exported, "exported.pt2"),
+            "weights": [file_entry(path) for path in inputs.weights],
+        },
+        "versions": {name: importlib.metadata.version(name) for name in _DISTRIBUTIONS},
+        "model": {
+            "architecture": signature["architecture"],
+            "model_type": signature["model_type"],
+            "task": signature["options"]["task"],
+            "license": description.get("license"),
+            "format": description.get("format"),
+            "parameters": description.get("num_parameters"),
+        },
+        "export": {
+            "adapter": signature["adapter"],
+            "cache": signature["cache"],
+            "dtype": signature["dtype"],
+            "max_seq_len": signature["max_seq_len"],
+            "options": signature["options"],
+        },
+        "lower": {
+            "backend": backend.name,
+            "runtime_backend": backend.runtime_name,
+            "options": dataclasses.asdict(options),
+            "patches": {
+                "active": list(lowered.patches.active),
+                "skipped": dict(lowered.patches.skipped),
+            },
+        },
+        "methods": methods,
+        "constant_methods": info.constants,
+        "sizes": info.sizes,
+        "vocab_size": {
+            "model": signature["vocab_size"],
+            "tokenizer": (description.get("tokenizer") or {}).get("vocab_size"),
+        },
+        "tied": _tied(signature, lowered.tied_copies),
+        "quantization": signature["options"]["quantization"],
+    }
+
+
+def _tied(
+    signature: Mapping[str, Any], copies: Mapping[str, Sequence[str]]
+) -> list[dict[str, Any]]:
+    found = []
+    for name, places in copies.items():
+        aliases = [alias for alias, kept in signature["ties"].items() if kept == name]
+        found.append({"names": [name, *sorted(aliases)], "stored_in": list(places)})
+    return found
+
+
+def render_report(manifest: Mapping[str, Any]) -> str:
+    """The manifest for people, as Markdown."""
+    lines: list[str] = []
+    _render_head(manifest, lines)
+    for name, method in manifest["methods"].items():
+        _render_method(name, method, lines)
+    lines += ["## Sizes", "", *_table(("what", "size"), _size_rows(manifest)), ""]
+    constants = [
+        (f"`{name}`", f"`{value}`") for name, value in manifest["constant_methods"].items()
+    ]
+    lines += ["## Constant methods", "", *_table(("method", "value"), constants), ""]
+    notes = _notes(manifest)
+    if notes:
+        lines += ["## Notes", "", *(f"- {note}" for note in notes), ""]
+    files = [manifest["inputs"]["config"], manifest["inputs"]["exported"]]
+    files += [*manifest["inputs"]["weights"], manifest["program"]]
+    rows = [(f["name"], size_text(f["bytes"]), f"`{f['sha256'][:16]}`") for f in files]
+    lines += ["## Files", "", *_table(("file", "size", "SHA-256"), rows), ""]
+    return "\n".join(lines)
+
+
+def _render_head(manifest: Mapping[str, Any], lines: list[str]) -> None:
+    export, lower = manifest["export"], manifest["lower"]
+    versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
+    cache = export["cache"]
+    lines += [
+        f"# {manifest['model']['architecture']} for {lower['backend']}",
+        "",
+        f"- {export['dtype']}, batch {cache['batch_size']}, cache of {cache['max_cache_len']} "
+        f"positions ({size_text(cache['bytes'])}), up to {export['max_seq_len']} tokens at once, "
+        f"logits: {export['options']['logits']}",
+        f"- {versions}",
+        "",
+    ]
+
+
+def _render_method(name: str, method: Mapping[str, Any], lines: list[str]) -> None:
+    delegation = method["delegation"]
+    inside, outside = delegation["delegated"], delegation["undelegated"]
+    delegates = ", ".join(f"{count} of {name}" for name, count in method["delegates"].items())
+    lines += [
+        f"## Method `{name}`",
+        "",
+        f"- delegates: {delegates or 'none'}; {delegation['share']:.1%} of the operators delegated",
+        f"- planned memory: {', '.join(map(size_text, method['planned_bytes'])) or '0 B'}",
+    ]
+    for kind in ("inputs", "outputs"):
+        tensors = ", ".join(
+            f"{tensor['dtype']} {tensor['shape']}{' at most' if tensor['dynamic'] else ''}"
+            for tensor in method[kind]
+        )
+        lines.append(f"- {kind}: {tensors}")
+    operators = sorted(set(inside) | set(outside))
+    operators.sort(key=lambda op: (-outside.get(op, 0), -inside.get(op, 0), op))
+    rows = [(f"`{op}`", str(inside.get(op, "")), str(outside.get(op, ""))) for op in operators]
+    rows.append(("all", str(sum(inside.values())), str(sum(outside.values()))))
+    lines += ["", *_table(("operator", "delegated", "not delegated"), rows), ""]
+
+
+def _size_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), size_text(size)) for name, size in manifest["sizes"].items()]
+
+
+def _notes(manifest: Mapping[str, Any]) -> list[str]:
+    notes = []
+    for tied in manifest["tied"]:
+        count = len(tied["stored_in"])
+        where = " and ".join(tied["stored_in"])
+        names = " and ".join(f"`{name}`" for name in tied["names"])
+        times = "once" if count == 1 else f"{count} times"
+        notes.append(f"{names} are one matrix, stored {times} ({where}).")
+    vocab = manifest["vocab_size"]
+    if vocab["tokenizer"] is not None and vocab["tokenizer"] != vocab["model"]:
+        notes.append(
+            f"The model's vocabulary has {vocab['model']} entries and the tokenizer's "
+            f"{vocab['tokenizer']}; `get_vocab_size` is the model's."
+        )
+    for name, why in manifest["lower"]["patches"]["skipped"].items():
+        notes.append(f"Lowered without the patch {name}: {why}.")
+    return notes
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *rest = zip(cells, widths, strict=True)
+        padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
+    return [line(head), f"| {' | '.join(rule)} |", *map(line, rows)]
