@@ -108,11 +108,18 @@ def peak_rss() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def cpu_seconds() -> float:
+    """The processor time of this process and the children it waited for, in seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def measure(shape: Shape, *, stock: bool, quantized: bool) -> dict[str, Any]:
     """Export and lower in this process.
 
     Returns:
-        Seconds of each stage, peak resident bytes after each, and the digest of the `.pte`.
+        Wall and processor seconds of each stage, peak resident bytes after each, and the digest
+        of the `.pte`.
     """
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -126,14 +133,15 @@ def measure(shape: Shape, *, stock: bool, quantized: bool) -> dict[str, Any]:
         lowering = compat.fast_lowering()
     result: dict[str, Any] = {"shape": dataclasses.asdict(shape), "stock": stock}
     result["quantized"] = quantized
-    mark = time.perf_counter()
+    mark, cpu = time.perf_counter(), cpu_seconds()
 
     def lap(name: str) -> None:
-        nonlocal mark
-        now = time.perf_counter()
+        nonlocal mark, cpu
+        now, used = time.perf_counter(), cpu_seconds()
         result[name + "_s"] = round(now - mark, 2)
+        result[name + "_cpu_s"] = round(used - cpu, 2)
         result[name + "_rss"] = peak_rss()
-        mark = now
+        mark, cpu = now, used
 
     with torch.no_grad():
         program, result["weight_bytes"] = export(shape, quantized)
@@ -157,7 +165,9 @@ def measure(shape: Shape, *, stock: bool, quantized: bool) -> dict[str, Any]:
                 with path.open("rb") as file:
                     result["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
                 result["pte_bytes"] = path.stat().st_size
-    result["total_s"] = round(result["lower_s"] + result["emit_s"] + result["write_s"], 2)
+    for unit in ("_s", "_cpu_s"):
+        stages = ("lower", "emit", "write")
+        result["total" + unit] = round(sum(result[stage + unit] for stage in stages), 2)
     if report is not None:
         result["active"] = report.active
         result["skipped"] = report.skipped
@@ -202,12 +212,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{label:6} layers {args.layers:3}  export {result['export_s']:7.1f} s  "
             f"lower {result['lower_s']:7.1f} s  emit {result['emit_s']:6.1f} s  "
-            f"write {result['write_s']:5.1f} s  peak {peak / 2**20:7.0f} MiB  "
+            f"write {result['write_s']:5.1f} s  cpu {result['total_cpu_s']:7.1f} s  "
+            f"peak {peak / 2**20:7.0f} MiB  "
             f"{result['sha256'][:16]}"
         )
     if args.stock:
-        ratio = results[0]["total_s"] / results[1]["total_s"]
-        print(f"ratio {ratio:.1f}, same bytes: {results[0]['sha256'] == results[1]['sha256']}")
+        wall, cpu = (results[0][k] / results[1][k] for k in ("total_s", "total_cpu_s"))
+        same = results[0]["sha256"] == results[1]["sha256"]
+        print(f"ratio {wall:.1f} (processor time {cpu:.1f}), same bytes: {same}")
     if args.json:
         args.json.write_text(json.dumps(results, indent=2) + "\n")
     return 0

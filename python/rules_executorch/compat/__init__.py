@@ -33,7 +33,7 @@ PATCHES: tuple[Patch, ...] = (
     _patch(
         "recompile",
         "deferred_recompile",
-        "every edit of a graph module writes and compiles its Python code, which is hardly ever run",
+        "every edit of a graph module writes and compiles Python code that hardly ever runs",
     ),
     _patch(
         "partitions",
@@ -49,6 +49,16 @@ PATCHES: tuple[Patch, ...] = (
         "xnnpack",
         "shared_xnnpack_passes",
         "each delegate is copied with its weights and runs the same passes as its equals",
+    ),
+    _patch(
+        "provenance",
+        "shared_provenance",
+        "every pass copies the history of every node",
+    ),
+    _patch(
+        "verification",
+        "recorded_values",
+        "every check of an edge program runs it on fake tensors",
     ),
 )
 """All patches, in the order they are applied."""

@@ -138,15 +138,11 @@ class _Describer:
         return (*self._layout(tensor), repr(tensor.tolist()))
 
     def _stored(self, target: str) -> Hashable:
-        for place, tensors in (
-            ("state", self._program.state_dict),
-            ("constants", self._program.constants),
-        ):
-            if target in tensors:
-                break
-        else:
+        place = "state" if target in self._program.state_dict else "constants"
+        stored = self._program.state_dict if place == "state" else self._program.constants
+        if target not in stored:
             raise UnknownStructure("an input that is stored nowhere")
-        tensor = tensors[target]
+        tensor = stored[target]
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise UnknownStructure(f"a stored {type(tensor).__name__}")
         if tensor.layout is not torch.strided:
