@@ -6,6 +6,7 @@ Writes the program (`.pte`), its manifest (`.json`) and a report for people (`.m
 from __future__ import annotations
 
 import argparse
+import contextlib
 
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.files import read_json, whole_file, write_json
@@ -52,20 +53,19 @@ def run(args: argparse.Namespace) -> int:
 
         check_lowering(find_backend(options.backend), options, signature["dtype"])
         program = read_program(args.exported)
-        with open_weights(args.weights) as weights:
-            bind_weights(program, signature, weights)
+        with contextlib.ExitStack() as stack:
+            bind_weights(program, signature, stack.enter_context(open_weights(args.weights)))
             constants = constant_methods(signature, description)
             lowered = lower_program(program, signature, options, constants)
-            with whole_file(args.out_program) as part:
-                with open(part, "wb") as file:
-                    lowered.manager.write_to_file(file)
-                info = inspect_program(part)
-                inputs = Inputs(args.config, args.exported, sorted(args.weights), part)
-                manifest = make_manifest(inputs, signature, description, options, lowered, info)
-                write_json(args.out_manifest, manifest)
-                with (
-                    whole_file(args.out_report) as report,
-                    open(report, "w", encoding="utf-8") as file,
-                ):
-                    file.write(render_report(manifest))
+            # A later output that fails takes the earlier ones with it.
+            part = stack.enter_context(whole_file(args.out_program))
+            with open(part, "wb") as file:
+                lowered.manager.write_to_file(file)
+            inputs = Inputs(args.config, args.exported, sorted(args.weights), part)
+            info = inspect_program(part)
+            manifest = make_manifest(inputs, signature, description, options, lowered, info)
+            report = stack.enter_context(whole_file(args.out_report))
+            with open(report, "w", encoding="utf-8") as file:
+                file.write(render_report(manifest))
+            write_json(args.out_manifest, manifest)
     return 0

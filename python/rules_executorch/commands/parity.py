@@ -1,0 +1,59 @@
+"""Compare a program with the eager model: logits at many positions, and greedy tokens."""
+
+from __future__ import annotations
+
+import argparse
+
+from rules_executorch.environment import hermetic, seed_torch
+from rules_executorch.errors import UserError
+from rules_executorch.files import read_json
+from rules_executorch.noise import quiet_libraries
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    parser.add_argument("--program", required=True, help="the .pte")
+    parser.add_argument("--data", help="its .ptd, if it has one")
+    parser.add_argument("--signature", required=True, help="signature of the export, JSON")
+    parser.add_argument("--model-description", help="model.json of the model")
+    parser.add_argument("--config", required=True, help="config.json of the model")
+    parser.add_argument("--weights", required=True, nargs="+", help="files of the weights")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        help="largest difference of a logit as a share of the largest; by default that of the "
+        "program's dtype: 1e-4 for float32",
+    )
+    parser.add_argument("--positions", type=int, help="go up to here instead of the whole cache")
+    parser.add_argument("--steps", type=int, default=8, help="greedy tokens to compare")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the prompts")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compares, prints a table, and fails with a sentence; see `rules_executorch.parity`."""
+    quiet_libraries()
+    signature = read_json(args.signature, "The signature of the exported program")
+    with hermetic():
+        seed_torch()
+        from rules_executorch import parity
+        from rules_executorch.checkpoint.config import load_config
+        from rules_executorch.checkpoint.weights import open_weights
+
+        config = load_config(args.config)
+        program = parity.RuntimeProgram(args.program, args.data)
+        with open_weights(args.weights) as weights:
+            outcome = parity.compare(
+                program,
+                parity.Eager(config, weights, signature["dtype"]),
+                signature,
+                tolerance=args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]],
+                window=parity.sliding_window(config),
+                length=args.positions,
+                steps=args.steps,
+                seed=args.seed,
+            )
+    print(parity.render(outcome))
+    failure = outcome.failure()
+    if failure is not None:
+        raise UserError(failure)
+    return 0
