@@ -1,12 +1,21 @@
-"""Backends and the types of their options.
+"""What the rules know of the backends, so that a mistake is refused before anything is built.
 
-The same table as the Python registry's (`rules_executorch/backends`), which a test compares with
-this one. It is here as well so that a wrong option is refused before anything is built.
+The Python registry (`rules_executorch/backends`) says the same, and a test compares the two.
 """
 
 visibility("//...")
 
+# Name of the backend: dtypes of the programs it takes parts of, and the type of each option.
 BACKENDS = {
-    "portable": {},
-    "xnnpack": {},
+    "portable": struct(
+        dtypes = ["float32", "float16", "bfloat16"],
+        options = {},
+    ),
+    "xnnpack": struct(
+        dtypes = ["float32", "float16"],
+        options = {
+            "non_static_weights": "bool",
+            "per_op_mode": "bool",
+        },
+    ),
 }

@@ -7,7 +7,7 @@ load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDev
 visibility("//...")
 
 def _check_option(ctx, backend, name, value):
-    types = BACKENDS[backend]
+    types = BACKENDS[backend].options
     if name not in types:
         refuse(
             ctx,

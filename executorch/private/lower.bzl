@@ -1,6 +1,8 @@
 """The rule `executorch_lower`; documented in //executorch:lower.bzl."""
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
+load("//executorch/private:backends.bzl", "BACKENDS")
+load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
@@ -8,11 +10,26 @@ load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgra
 
 visibility("//...")
 
+def _check_dtype(ctx, exported, backend):
+    dtypes = BACKENDS[backend].dtypes
+    if exported.dtype == "auto" or exported.dtype in dtypes or ctx.attr.allow_undelegated:
+        return
+    refuse(
+        ctx,
+        "{} has dtype {}, of which the backend {} takes nothing.".format(
+            display_label(exported.label),
+            exported.dtype,
+            backend,
+        ),
+        "Export with dtype = {}, choose a device of another backend, or write allow_undelegated = True.".format(quoted(dtypes)),
+    )
+
 def _executorch_lower_impl(ctx):
     name = ctx.label.name
     exported = ctx.attr.exported[ExportedProgramInfo]
     device = ctx.attr.device[ExecutorchDeviceInfo]
     model = exported.model
+    _check_dtype(ctx, exported, device.backend)
 
     options = ctx.actions.declare_file(name + ".options.json")
     ctx.actions.write(

@@ -110,10 +110,12 @@ def _model(name, srcs, **attributes):
     empty_files(
         name = name + "_files",
         names = srcs,
+        tags = ["manual"],
     )
     hf_model(
         name = name,
         srcs = [":" + name + "_files"],
+        tags = ["manual"],
         **attributes
     )
 
@@ -121,6 +123,7 @@ def _refused(name, srcs, words, **attributes):
     empty_files(
         name = name + "_files",
         names = ["{}/{}".format(name, src) for src in srcs],
+        tags = ["manual"],
     )
     refusal_test(
         name = name,
@@ -207,7 +210,10 @@ def hf_model_test_suite(name):
         task = "chat",
     )
 
-    folder(name = "hf_directory")
+    folder(
+        name = "hf_directory",
+        tags = ["manual"],
+    )
     refusal_test(
         name = "hf_directory_test",
         rule = hf_model,
