@@ -332,6 +332,16 @@ buildozer_binary = module_extension(implementation = _buildozer_binary_impl)
 EOF
 }
 
+# Stands for the C compiler where there is none, so that what needs no compiler can be built.
+write_no_compiler() {
+  cat >"$root/no-compiler" <<'EOF'
+#!/bin/sh
+echo "This machine has no C compiler, and this target needs one. Install gcc or clang, or set CC to the path of one." >&2
+exit 1
+EOF
+  chmod +x "$root/no-compiler"
+}
+
 write_bazelrc() {
   local share=$prefix/usr/share/bazel label module name
   label=$(<"$root/usr/share/bazel/build-label.txt")
@@ -455,13 +465,22 @@ build() {
   write_truststore "$root" "$root/truststore"
   patch_programs
   write_stubs
+  write_no_compiler
   write_bazelrc
   printf '%s %s %s\n' "$triplet" "$loader_name" "$jdk" >"$root/layout"
   mv -T -- "$root" "$prefix"
   say "trying it"
   try_it
   # Its presence is what makes the prefix ready, so it comes last and at once.
-  printf '#!/bin/sh\nexec "%s/usr/bin/bazel" --bazelrc="%s/bazelrc" "$@"\n' "$prefix" "$prefix" >"$work/bazel"
+  cat >"$work/bazel" <<EOF
+#!/bin/sh
+# Bazel looks for gcc alone, and without it refuses Python targets as well, though they compile nothing.
+if [ -z "\${CC-}" ] && ! command -v gcc >/dev/null; then
+  CC=\$(command -v clang || echo "$prefix/no-compiler")
+  export CC
+fi
+exec "$prefix/usr/bin/bazel" --bazelrc="$prefix/bazelrc" "\$@"
+EOF
   chmod +x "$work/bazel"
   mv -- "$work/bazel" "$prefix/bazel"
   rm -rf -- "$download"
