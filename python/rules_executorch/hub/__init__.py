@@ -1,0 +1,1 @@
+"""The Hugging Face Hub: listing a revision, and the lock file of its files."""
