@@ -1,0 +1,19 @@
+"""The locks that come with the ruleset."""
+
+visibility(["//executorch/private/toolchain", "//tools/toolchain/python"])
+
+DEFAULT_VERSION = "1.5.1"
+
+# Version of executorch: {platform: lock}. `bazel run //tools/toolchain:lock` writes them.
+LOCKS = {
+    "1.5.1": {
+        "linux_x86_64": Label("//tools/toolchain:requirements_linux_x86_64_cp311.lock"),
+    },
+}
+
+# Platform: its constraints.
+PLATFORMS = {
+    "linux_aarch64": [Label("@platforms//os:linux"), Label("@platforms//cpu:aarch64")],
+    "linux_x86_64": [Label("@platforms//os:linux"), Label("@platforms//cpu:x86_64")],
+    "macos_aarch64": [Label("@platforms//os:macos"), Label("@platforms//cpu:aarch64")],
+}

@@ -1,0 +1,188 @@
+"""Installing a lock's wheels with pip, as pip is configured on the machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from errors import InstallError
+from interpreter import Interpreter, clean_environment, pip_command
+from lockfile import Requirement
+from store import say
+
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's index of CPU builds: asked only where pip, as configured, finds no CPU build."""
+
+# pip says "Collecting" of what an index serves and "Processing" of what lies in a folder.
+_COLLECTING = re.compile(
+    r"^(?:Collecting (?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)"
+    r"|Processing \S*/(?P<wheel>[^/]+?-[^/]+?)-[^/\s]+\.whl)"
+)
+_FETCHING = re.compile(r"^\s+Downloading \S+ \((?P<size>[^)]+)\)")
+_MISSING = re.compile(
+    r"(?:No matching distribution found for|Could not find a version that satisfies the "
+    r"requirement) (?P<name>[A-Za-z0-9._-]+)"
+)
+_MISMATCH = re.compile(r"^\s+(?P<requirement>[A-Za-z0-9._-]+==\S+) from ", re.MULTILINE)
+_NETWORK = (
+    "NewConnectionError",
+    "Failed to establish a new connection",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "ConnectTimeoutError",
+    "Connection refused",
+    "Network is unreachable",
+    "Read timed out",
+    "ProxyError",
+)
+_CERTIFICATES = ("CERTIFICATE_VERIFY_FAILED", "SSLCertVerificationError")
+_DISK = ("No space left on device", "Errno 28", "Disk quota exceeded")
+
+
+class _PipFailed(Exception):
+    def __init__(self, output: str) -> None:
+        self.output = output
+        missing = _MISSING.search(output)
+        self.missing = missing["name"].lower() if missing else None
+        super().__init__(output)
+
+
+def install(
+    interpreter: Interpreter,
+    venv_python: Path,
+    requirements: Sequence[Requirement],
+    lock_descriptor: int,
+    command: Sequence[str] | None = None,
+) -> None:
+    """Installs exactly `requirements` into the venv of `venv_python`, wheels only, by hash.
+
+    Args:
+        interpreter: the Python that the venv was made from.
+        venv_python: the venv's Python.
+        requirements: the lock.
+        lock_descriptor: kept open by pip, so that the folder stays locked while pip lives.
+        command: runs pip; by default the machine's.
+
+    Raises:
+        InstallError: pip failed; says why and what to configure.
+    """
+    pip = list(command or pip_command(interpreter, venv_python))
+    torch = [requirement for requirement in requirements if requirement.name == "torch"]
+    try:
+        _run(pip, requirements, [], lock_descriptor)
+    except _PipFailed as failure:
+        if failure.missing != "torch":
+            raise InstallError(explain(failure.output)) from failure
+        say("pip as configured has no CPU build of torch; asking PyTorch's index of CPU builds.")
+        try:
+            _run(pip, torch, ["--extra-index-url", TORCH_CPU_INDEX], lock_descriptor)
+            _run(pip, requirements, [], lock_descriptor)
+        except _PipFailed as second:
+            if second.missing != "torch":
+                raise InstallError(explain(second.output)) from second
+            raise InstallError(
+                f"The CPU build torch {torch[0].version} was found neither by pip as configured "
+                "nor on PyTorch's index of CPU builds. Set PIP_FIND_LINKS to a folder that has "
+                "the wheel, or PIP_EXTRA_INDEX_URL to an index that has it; its hash is in the "
+                "lock."
+            ) from second
+
+
+def _run(
+    pip: Sequence[str], requirements: Sequence[Requirement], options: Sequence[str], lock: int
+) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        lockfile = Path(scratch, "requirements.lock")
+        lockfile.write_text("".join(r.render() for r in requirements), encoding="ascii")
+        process = subprocess.Popen(
+            [
+                *pip,
+                "install",
+                "--no-deps",
+                "--require-hashes",
+                "--only-binary=:all:",
+                "--no-compile",
+                "--no-input",
+                "--no-warn-script-location",
+                "--disable-pip-version-check",
+                "--progress-bar=off",
+                *options,
+                f"--requirement={lockfile}",
+            ],
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            pass_fds=[lock],
+        )
+        try:
+            assert process.stdout is not None
+            output = _follow(process.stdout, len(requirements))
+            status = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    if status != 0:
+        raise _PipFailed(output)
+
+
+def _follow(lines: Iterable[str], total: int) -> str:
+    """Turns pip's output into progress, and returns it whole."""
+    output, count, current = [], 0, ""
+    for line in lines:
+        output.append(line)
+        if match := _COLLECTING.match(line):
+            count += 1
+            name = match["wheel"] or f"{match['name']}-{match['version']}"
+            current = f"[{count}/{total}] {urllib.parse.unquote(name)}"
+            say(current)
+        elif match := _FETCHING.match(line):
+            if match["size"].endswith("MB"):
+                say(f"{current}: downloading {match['size']}")
+        elif line.startswith("Installing collected packages"):
+            say(f"unpacking {total} packages")
+    return "".join(output)
+
+
+def explain(output: str) -> str:
+    """Why pip failed, from its output, and what to do about it."""
+    tail = "\n".join(line for line in output.splitlines()[-15:] if line.strip())
+    if any(sign in output for sign in _DISK):
+        return (
+            "The disk is full: the environment needs about 3 GB. Free some space, or set "
+            "RULES_EXECUTORCH_CACHE to a folder on another disk."
+        )
+    if "DO NOT MATCH THE HASHES" in output:
+        named = sorted({match["requirement"] for match in _MISMATCH.finditer(output)})
+        return (
+            f"The file that pip was given for {', '.join(named) or 'a package'} is not the locked "
+            "one: its sha256 differs, so it was not installed. Empty pip's cache (`pip cache "
+            "purge`) and try again; if it persists, the index or PIP_FIND_LINKS folder serves "
+            f"another file under that name.\n{tail}"
+        )
+    if any(sign in output for sign in _CERTIFICATES):
+        return (
+            "The package index has a certificate that this machine does not trust. Set PIP_CERT "
+            f"to your organisation's CA bundle, as for pip itself.\n{tail}"
+        )
+    if any(sign in output for sign in _NETWORK):
+        return (
+            "The package index cannot be reached. Check the network, or configure pip for your "
+            "mirror (PIP_INDEX_URL, PIP_FIND_LINKS, HTTPS_PROXY); the download happens once per "
+            f"machine.\n{tail}"
+        )
+    if match := _MISSING.search(output):
+        return (
+            f"pip finds no wheel of {match['name']} for this machine ({sys.platform}) at the "
+            "locked version. Point PIP_INDEX_URL or PIP_FIND_LINKS at a place that has it."
+            f"\n{tail}"
+        )
+    return f"pip could not install the locked wheels:\n{tail}"
