@@ -229,10 +229,9 @@ def generate(
                 runner = TextLLMRunner(program, tokenizer_path, data)
             except RuntimeError as error:
                 raise UserError(
-                    f"ExecuTorch's runner cannot load {program}: {error}.\n"
-                    f"  {_cause(_read_log(log))}\n ",
+                    f"ExecuTorch's runner cannot load {program}: {error}.",
                     instead="Lower the model for a backend that runs on this machine, and use a"
-                    " byte-level BPE tokenizer.json.",
+                    f" byte-level BPE tokenizer.json. {_cause(_read_log(log))}",
                 ) from error
             loaded = time.perf_counter() - started
             context = _CONTEXT.search(_read_log(log))
@@ -253,9 +252,9 @@ def generate(
                 runner.generate(prompt, options, answer.piece, keep)
             except RuntimeError as error:
                 raise UserError(
-                    f"ExecuTorch's runner failed on {program}: {error}.\n"
-                    f"  {_cause(_read_log(log))}\n ",
-                    instead="Check the program with `inspect`, and that its backend runs here.",
+                    f"ExecuTorch's runner failed on {program}: {error}.",
+                    instead="Check the program with `inspect`, and that its backend runs here."
+                    f" {_cause(_read_log(log))}",
                 ) from error
             answer.finish()
             write("\n")
