@@ -33,7 +33,7 @@ def _executorch_parity_test_impl(ctx):
         refuse(
             ctx,
             "tolerance = \"{}\" is not a number.".format(ctx.attr.tolerance),
-            "Write the largest difference of a logit that is accepted, for example tolerance = \"0.001\".",
+            "Write the share of the largest logit that a logit may be off, for example tolerance = \"0.001\".",
         )
 
     arguments = [
@@ -69,8 +69,9 @@ executorch_parity_test = rule(
             doc = "The `hf_model` to compare with: the one the program was made from, which is the default.",
         ),
         "tolerance": attr.string(
-            doc = "The largest absolute difference of a logit that is accepted, a number in a string. " +
-                  "By default what float32 arithmetic in another order explains.",
+            doc = "The largest difference of a logit that is accepted, as a share of the largest logit: " +
+                  "a number in a string. By default what arithmetic in another order explains, for " +
+                  "float32 \"1e-4\".",
         ),
     },
     doc = "Compares a program with the eager model, position by position.",
