@@ -1,0 +1,52 @@
+"""What the rules know in Starlark agrees with what the commands know in Python."""
+
+import json
+import types
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from rules_executorch import backends
+
+PRIVATE = Path(__file__).parents[2] / "executorch" / "private"
+
+TYPES = {"boolean": "bool", "integer": "int", "string": "string", "array": "list"}
+
+
+def starlark(name):
+    """The values of a .bzl file that is nothing but literals, which Python reads the same way."""
+    values = {"visibility": lambda _: None, "struct": types.SimpleNamespace}
+    exec(compile((PRIVATE / name).read_text(), name, "exec"), values)
+    return values
+
+
+def schema(name):
+    text = resources.files("rules_executorch").joinpath(f"schema/{name}.schema.json").read_text()
+    return json.loads(text)["properties"]
+
+
+def test_backends_are_the_same():
+    assert set(starlark("backends.bzl")["BACKENDS"]) == set(backends.NAMES)
+
+
+@pytest.mark.parametrize("name", backends.NAMES)
+def test_a_backend_has_the_same_options_and_dtypes(name):
+    table = starlark("backends.bzl")["BACKENDS"][name]
+    backend = backends.find_backend(name)
+    options = backend.options_schema["properties"]
+    assert table.options == {key: TYPES[value["type"]] for key, value in options.items()}
+    assert tuple(table.dtypes) == backend.dtypes
+
+
+@pytest.mark.parametrize(
+    ("constant", "option"),
+    [
+        ("TASKS", "task"),
+        ("DTYPES", "dtype"),
+        ("INPUT_FORMS", "input_form"),
+        ("LOGITS", "logits"),
+    ],
+)
+def test_an_option_has_the_same_values(constant, option):
+    assert starlark("options.bzl")[constant] == schema("export")[option]["enum"]
