@@ -1,0 +1,76 @@
+"""The repository of one file content."""
+
+load(":access.bzl", "authorization", "hub_endpoint", "hub_token", "percent_encoded")
+load(":diagnosis.bzl", "diagnose")
+
+visibility("private")
+
+# Bazel tries again by itself when it gets no answer or a 5xx or 429; not when a body ends early.
+_ATTEMPTS = 3
+
+def _locations(rctx):
+    """Where the content is, as dicts; read without being watched.
+
+    A new revision of a model moves all of its files, and those that did not change are the same
+    content: they must not be fetched again because there is a new place to fetch them from. A
+    label is watched whenever it becomes a path, hence the detour by a file that never changes.
+    """
+    path = rctx.path(rctx.attr.locations).dirname.get_child("locations.json")
+    return json.decode(rctx.read(path, watch = "no"))[rctx.attr.sha256]
+
+def _hub_content_impl(rctx):
+    endpoint = hub_endpoint(rctx)
+    token = hub_token(rctx, endpoint)
+    first = rctx.attr.paths[0]
+    location = _locations(rctx)[0]
+    place = "{}/{{}}/{}/{}".format(location["repo"], location["revision"], percent_encoded(location["path"]))
+    url = "{}/{}".format(endpoint, place.format("resolve"))
+    urls = [url]
+    if token and not location["lfs"]:
+        # The hub answers for a small file with a redirect to another path of its own, where
+        # Bazel sends no token. `raw` serves small files in place.
+        urls = ["{}/{}".format(endpoint, place.format("raw")), url]
+
+    broke_off = False
+    for _attempt in range(_ATTEMPTS):
+        result = rctx.download(
+            url = urls,
+            output = first,
+            sha256 = rctx.attr.sha256,
+            auth = authorization(token, urls),
+            allow_fail = True,
+        )
+        if result.success:
+            break
+        broke_off = rctx.delete(first)
+        if not broke_off:
+            break
+    if not result.success:
+        what, instead = diagnose(
+            rctx,
+            endpoint = endpoint,
+            token = token,
+            url = url,
+            location = location,
+            sha256 = rctx.attr.sha256,
+            broke_off = broke_off,
+        )
+        fail("\n\nERROR in {}@{}: {} {}\n".format(location["repo"], location["revision"], what, instead))
+
+    for path in rctx.attr.paths[1:]:
+        rctx.symlink(first, path)
+    rctx.file("BUILD.bazel", "exports_files({}, visibility = [\"//visibility:public\"])\n".format(repr(rctx.attr.paths)))
+    return rctx.repo_metadata(reproducible = True) if hasattr(rctx, "repo_metadata") else None
+
+hub_content = repository_rule(
+    implementation = _hub_content_impl,
+    attrs = {
+        "locations": attr.label(
+            mandatory = True,
+            doc = "A file that never changes, beside locations.json, which has for every digest where the content is.",
+        ),
+        "paths": attr.string_list(mandatory = True, doc = "Names of the file, sorted; the others are links to the first."),
+        "sha256": attr.string(mandatory = True),
+    },
+    doc = "One content, fetched by its digest; the repository cache is asked first.",
+)

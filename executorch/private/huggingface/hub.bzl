@@ -1,0 +1,64 @@
+"""The repositories that hold no content: a model's files by name, and where contents are."""
+
+visibility("private")
+
+_BUILD = """\
+package(default_visibility = ["//visibility:public"])
+
+# {repo} at revision {revision}
+filegroup(
+    name = "files",
+    srcs = {srcs},
+)
+"""
+
+_ALIAS = """
+alias(
+    name = {name},
+    actual = {actual},
+)
+"""
+
+def _hub_model_impl(rctx):
+    files = rctx.attr.files
+    text = _BUILD.format(
+        repo = rctx.attr.repo,
+        revision = rctx.attr.revision,
+        srcs = json.encode_indent([files[path] for path in sorted(files)], indent = "    ").replace("\n", "\n    "),
+    )
+    for path, content in sorted(files.items()):
+        # A file may have the group's name; then it is in the group only.
+        if path != "files":
+            text += _ALIAS.format(name = repr(path), actual = repr(content))
+    rctx.file("BUILD.bazel", text)
+    return rctx.repo_metadata(reproducible = True) if hasattr(rctx, "repo_metadata") else None
+
+hub_model = repository_rule(
+    implementation = _hub_model_impl,
+    attrs = {
+        "files": attr.string_dict(mandatory = True, doc = "Labels of the contents by path."),
+        "repo": attr.string(mandatory = True),
+        "revision": attr.string(mandatory = True),
+    },
+    doc = "A model: `:files`, and every file under its own name. Nothing is fetched that is not used.",
+)
+
+def _hub_refusal_impl(rctx):
+    fail(rctx.attr.message)
+
+hub_refusal = repository_rule(
+    implementation = _hub_refusal_impl,
+    attrs = {"message": attr.string(mandatory = True)},
+    doc = "A model that cannot be had. It says so when it is used: other models are none the worse.",
+)
+
+def _hub_locations_impl(rctx):
+    rctx.file("locations.json", rctx.attr.locations)
+    rctx.file("BUILD.bazel", "")
+    return rctx.repo_metadata(reproducible = True) if hasattr(rctx, "repo_metadata") else None
+
+hub_locations = repository_rule(
+    implementation = _hub_locations_impl,
+    attrs = {"locations": attr.string(mandatory = True, doc = "The JSON text.")},
+    doc = "Where the hub has each content.",
+)
