@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rules_executorch.adapters import choose_adapter
+from rules_executorch.adapters import choose_adapter, custom_ops
 from rules_executorch.checkpoint.config import check_cache_len
 from rules_executorch.errors import UserError
 from rules_executorch.model import (
@@ -102,11 +102,6 @@ def refuse_unsupported(options: ExportOptions) -> None:
             f'quantization = "{options.quantization.scheme}" is not supported by this version.',
             instead="Leave quantization out; GGUF checkpoints are dequantized when read.",
         )
-    if options.custom_ops:
-        raise UserError(
-            f"custom_ops = {list(options.custom_ops)} is not supported by this version.",
-            instead="Leave custom_ops out.",
-        )
 
 
 def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
@@ -123,12 +118,13 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
         UserError: no adapter fits, an option does not suit the model or is not supported.
     """
     refuse_unsupported(options)
+    custom_ops.check_custom_ops(options)
     check_cache_len(config, options.max_cache_len)
     sequence_length(options)
     adapter = choose_adapter(config)
     dtype = resolve_dtype(config, options.dtype)
     model = build_model(config, dtype)
-    module = adapter.wrap(model, options)
+    module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
     with torch.no_grad(), _quiet_tracing():
         program = torch.export.export(
@@ -165,6 +161,7 @@ def _signature(
     caches = {
         name: tensor for name, tensor in program.constants.items() if name.startswith("key_cache_")
     }
+    heads = custom_ops.HEADS_DIM if options.custom_ops else 1
     names = {n.name: n for n in program.graph.nodes}
     inputs = [
         _tensor(name, names[name].meta["val"]) for name in program.graph_signature.user_inputs
@@ -196,7 +193,7 @@ def _signature(
             "layers": len(caches),
             "batch_size": options.batch_size,
             "max_cache_len": options.max_cache_len,
-            "kv_heads": [tensor.shape[1] for tensor in caches.values()],
+            "kv_heads": [tensor.shape[heads] for tensor in caches.values()],
             "head_dim": [tensor.shape[3] for tensor in caches.values()],
             "dtype": dtype,
             "bytes": sum(

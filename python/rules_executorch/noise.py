@@ -10,12 +10,14 @@ def quiet_libraries() -> None:
     """Silences them; called before torch is imported. Errors stay.
 
     torchao names each compiled extension that is made for other hardware, torch's pytree a
-    deprecation inside torchao, copyreg one inside torch, and exir repeats for every program that
-    the initial values of a cache are not stored.
+    deprecation inside torchao, copyreg one inside torch, exir one of its own operators, and repeats
+    for every program that the initial values of a cache are not stored.
     """
     logging.getLogger("torchao").setLevel(logging.ERROR)
     logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
     logging.getLogger("torch.export").setLevel(logging.ERROR)
+    logging.getLogger("torch._export").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
     warnings.filterwarnings("ignore", message="Mutation on a buffer in the model is detected")
     warnings.filterwarnings("ignore", message="While compiling, we found certain side effects")
+    warnings.filterwarnings("ignore", message="_check_is_size will be removed")

@@ -14,6 +14,7 @@ import torch
 
 from rules_executorch.errors import UserError
 from rules_executorch.model import build_model, load_weights
+from rules_executorch.operators import load_operators_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -139,6 +140,7 @@ class RuntimeProgram:
                     "not have.",
                     instead="Compare a program for a backend that runs here, such as xnnpack.",
                 )
+        load_operators_of(info.methods["forward"].operators)
         self._program = runtime.load_program(path, data_path=data_path)
         self._method = self._program.load_method("forward")
 

@@ -41,7 +41,7 @@ def constant_methods(
         MAX_CONTEXT_LEN: signature["cache"]["max_cache_len"],
         DYNAMIC_SHAPE: bool(signature["dynamic_dims"]),
         KV_CACHE: True,
-        SDPA_WITH_KV_CACHE: False,
+        SDPA_WITH_KV_CACHE: "custom_sdpa" in signature["options"]["custom_ops"],
         VOCAB_SIZE: signature["vocab_size"],
     }
     if description.get("eos_ids"):

@@ -11,6 +11,7 @@ import contextlib
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.files import read_json, whole_file, write_json
 from rules_executorch.noise import quiet_libraries
+from rules_executorch.operators import load_llm_operators
 from rules_executorch.options import read_lower_options
 
 
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.runner_contract import constant_methods
 
         check_lowering(find_backend(options.backend), options, signature["dtype"])
+        if signature["options"]["custom_ops"]:
+            load_llm_operators()
         program = read_program(args.exported)
         with contextlib.ExitStack() as stack:
             bind_weights(program, signature, stack.enter_context(open_weights(args.weights)))
