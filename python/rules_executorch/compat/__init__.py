@@ -60,6 +60,11 @@ PATCHES: tuple[Patch, ...] = (
         "recorded_values",
         "every check of an edge program runs it on fake tensors",
     ),
+    _patch(
+        "symbols",
+        "remembered_sizes",
+        "sympy computes the same products and comparisons of sizes for every tensor",
+    ),
 )
 """All patches, in the order they are applied."""
 
