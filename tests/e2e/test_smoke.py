@@ -1,0 +1,234 @@
+"""An app's workspace from build to rebuild, with what goes wrong on the way.
+
+One Bazel server serves the tests of this file, which run in order.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nested import Run, Workspace
+
+CONFIG = json.loads((Path(__file__).resolve().parents[2] / "e2e/smoke/config.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder = tmp_path_factory.mktemp("smoke")
+    workspace = Workspace(folder / "app", folder / "output_base")
+    yield workspace
+    workspace.shutdown()
+
+
+def test_an_app_builds_and_its_program_is_right(workspace: Workspace) -> None:
+    run = workspace.bazel("test", "//...")
+    assert {
+        name: run.executed[name] for name in run.executed if name.startswith(("Exec", "Hf"))
+    } == {
+        "ExecutorchExport": 1,
+        "ExecutorchLower": 1,
+        "HfModelDescribe": 1,
+        "HfModelTiny": 1,
+    }
+
+
+def test_nothing_is_left_to_do(workspace: Workspace) -> None:
+    assert workspace.bazel("test", "//...").executed == {}
+
+
+def test_a_warm_null_build_takes_less_than_a_second(workspace: Workspace) -> None:
+    seconds = []
+    for _ in range(5):
+        start = time.monotonic()
+        workspace.bazel("build", "//...")
+        seconds.append(time.monotonic() - start)
+    print("null builds, s:", [round(value, 2) for value in seconds])
+    assert min(seconds) < 1
+
+
+def test_another_platform_and_compilation_mode_cost_nothing(workspace: Workspace) -> None:
+    run = workspace.bazel("build", "//:program", "--platforms=//:phone", "--compilation_mode=opt")
+    assert not [name for name in run.executed if name.startswith(("Executorch", "HfModel"))]
+
+
+def test_the_program_answers(workspace: Workspace) -> None:
+    run = workspace.bazel(
+        "run", "//:generate", "--", "--prompt", "@home says hi", "--max-new-tokens=4"
+    )
+    assert "tokens/s" in run.text
+
+
+def test_other_weights_are_lowered_and_not_exported(workspace: Workspace) -> None:
+    workspace.edit(
+        "BUILD.bazel", 'config = "config.json",', 'config = "config.json",\n    seed = 1,'
+    )
+    run = workspace.bazel("build", "//:program")
+    assert run.executed["HfModelDescribe"] == 1
+    assert run.executed["ExecutorchLower"] == 1
+    assert "ExecutorchExport" not in run.executed
+
+
+def test_an_interrupted_lowering_leaves_nothing(workspace: Workspace) -> None:
+    workspace.edit("BUILD.bazel", "seed = 1,", "seed = 2,")
+    process = subprocess.Popen(
+        workspace.command("build", "//:program"),
+        cwd=workspace.folder,
+        env=workspace.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        if "Lowering //:program" in line and "Prepa" not in line:
+            break
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    printed += process.stdout.readlines()
+    assert process.wait() == 8, "".join(printed)
+    assert workspace.outputs("program.pte") == []
+    assert workspace.outputs("program.manifest.json") == []
+    assert workspace.outputs("**/*.part") == []
+
+    assert workspace.bazel("build", "//:program").executed["ExecutorchLower"] == 1
+    assert workspace.output("program.pte").stat().st_size > 0
+
+
+# Name of the package: files of its checkpoint that differ from a sound one (None for "leave out"),
+# attributes of its targets, which target is refused, and words of the refusal.
+BAD = {
+    "missing_shard": dict(
+        files={
+            "model.safetensors": None,
+            "model-00001-of-00002.safetensors": "model.safetensors",
+            "model.safetensors.index.json": json.dumps(
+                {
+                    "metadata": {},
+                    "weight_map": {
+                        "lm_head.weight": "model-00001-of-00002.safetensors",
+                        "model.norm.weight": "model-00002-of-00002.safetensors",
+                    },
+                }
+            ),
+        },
+        refused="model",
+        words=["model-00002-of-00002.safetensors"],
+    ),
+    "truncated": dict(
+        files={"model.safetensors": 1000}, refused="model", words=["model.safetensors"]
+    ),
+    "no_json": dict(files={"config.json": "{"}, refused="model", words=["config.json", "JSON"]),
+    "remote_code": dict(
+        files={
+            "config.json": json.dumps(
+                CONFIG | {"auto_map": {"AutoModelForCausalLM": "modeling.Model"}}
+            )
+        },
+        refused="model",
+        words=["auto_map"],
+    ),
+    "unknown_architecture": dict(
+        files={
+            "config.json": json.dumps(
+                CONFIG | {"model_type": "abacus", "architectures": ["AbacusForCausalLM"]}
+            )
+        },
+        refused="model",
+        words=["abacus"],
+    ),
+    "pickled": dict(
+        files={"model.safetensors": None, "pytorch_model.bin": "model.safetensors"},
+        refused="model",
+        words=["pytorch_model.bin is pickled", "save_pretrained"],
+    ),
+    "no_config": dict(
+        files={"config.json": None}, refused="model", words=["srcs has no config.json"]
+    ),
+    "long_cache": dict(export="max_cache_len = 65", refused="export", words=["65", "64"]),
+    "no_cache": dict(export="max_cache_len = 0", refused="export", words=["max_cache_len = 0"]),
+    "bfloat16": dict(
+        export='max_cache_len = 32, dtype = "bfloat16"',
+        refused="program",
+        words=["bfloat16", "xnnpack", "allow_undelegated"],
+    ),
+    "unknown_backend": dict(
+        device='backend = "abacus"', refused="device", words=["abacus", '"portable" or "xnnpack"']
+    ),
+    "unknown_option": dict(
+        device='backend = "xnnpack", options = {"beads": 10}',
+        refused="device",
+        words=['The backend xnnpack has no option "beads".', "per_op_mode"],
+    ),
+}
+
+BUILD = """\
+load(
+    "@rules_executorch//executorch:defs.bzl",
+    "executorch_device",
+    "executorch_export",
+    "executorch_lower",
+    "hf_model",
+)
+
+hf_model(name = "model", srcs = glob(["checkpoint/*"]))
+
+executorch_export(name = "export", model = ":model", {export})
+
+executorch_device(name = "device", {device})
+
+executorch_lower(name = "program", device = ":device", exported = ":export")
+"""
+
+
+@pytest.fixture(scope="module")
+def refused(workspace: Workspace) -> Run:
+    """All bad packages, built at once from copies of a sound checkpoint."""
+    sound = workspace.output("checkpoint")
+    for name, case in BAD.items():
+        package = workspace.folder / "bad" / name
+        shutil.copytree(sound, package / "checkpoint")
+        for file in (package / "checkpoint").iterdir():
+            file.chmod(0o644)
+        for file, content in case.get("files", {}).items():
+            path = package / "checkpoint" / file
+            if content is None:
+                path.unlink()
+            elif isinstance(content, int):
+                path.write_bytes(path.read_bytes()[:-content])
+            elif content == "model.safetensors":
+                shutil.copy(sound / content, path)
+            else:
+                path.write_text(content)
+        (package / "BUILD.bazel").write_text(
+            BUILD.format(
+                export=case.get("export", "max_cache_len = 32"),
+                device=case.get("device", 'backend = "xnnpack"'),
+            )
+        )
+    return workspace.bazel("build", "--keep_going", "//bad/...", ok=False)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mistake_is_refused_in_words(workspace: Workspace, refused: Run, name: str) -> None:
+    case = BAD[name]
+    refusal = refused.refusal(f"//bad/{name}:{case['refused']}")
+    for word in case["words"]:
+        assert word in refusal
+    assert refusal.endswith((".", "'DIR.safetensors')\""))
+    assert 'File "/' not in refusal, "a traceback"
+    assert workspace.outputs(f"bad/{name}/*.pte") == []
+    assert workspace.outputs(f"bad/{name}/**/*.part") == []
+    if case["refused"] == "model":
+        assert workspace.outputs(f"bad/{name}/model.model/*.json") == []
+    if case["refused"] != "program":
+        assert case["refused"] == "device" or workspace.outputs(f"bad/{name}/*.pt2") == []
