@@ -195,7 +195,7 @@ read_index() {
       } >"$work/sources/archive.sources"
       if ! apt_here apt-get -qq update >"$work/log" 2>&1; then
         grep -q 'is expired' "$work/log" && expired=yes
-        tried+="$(grep -E '^(E|W|Err)' "$work/log" | head -n 2 | tr '\n' ' ')"
+        tried+="$(grep '^E:' "$work/log" | head -n 1). "
         continue
       fi
       version=$(apt_here apt-cache show --no-all-versions bazel-bootstrap 2>/dev/null | sed -n 's/^Version: //p')
@@ -209,9 +209,9 @@ read_index() {
     fail "The Debian archive that apt uses has no Bazel of at least $min_version: ${found}$instead"
   fi
   if [[ -n $expired ]]; then
-    fail "The Debian archive that apt uses is a copy older than $index_max_age_days days. Set BAZELW_INDEX_MAX_AGE_DAYS to accept an older one, or: $instead"
+    fail "The Debian archive that apt uses is a copy older than $index_max_age_days days. Set BAZELW_INDEX_MAX_AGE_DAYS to accept an older one. $instead"
   fi
-  fail "The package index could not be read from any Debian archive that apt uses. apt says: ${tried:-nothing}Check the network and apt's proxy, or: $instead"
+  fail "The package index could not be read from any Debian archive that apt uses. apt says: ${tried}Check the network and apt's proxy. $instead"
 }
 
 megabytes() {
@@ -255,14 +255,18 @@ fetch_packages() {
 }
 
 unpack_packages() {
-  local deb
+  local deb problem
   for deb in $(sed -n "s/^'.*' \([^ ]*\) [0-9]* .*/\1/p" "$work/uris"); do
-    dpkg-deb --fsys-tarfile "$download/archives/$deb" |
-      tar -x -C "$root" --no-same-owner --exclude='./usr/share/doc/*/*.gz' --exclude=./usr/share/man \
-        --exclude=./usr/share/maven-repo --exclude=./usr/share/javadoc --exclude=./usr/share/nodejs \
-        --exclude=./usr/share/javascript --exclude=./usr/share/lintian --exclude='./usr/lib/jvm/*/man' \
-        --exclude=./usr/lib/debug --exclude='./usr/lib/jvm/*/lib/server/classes_*.jsa' ||
-      fail "'$download/archives/$deb' could not be unpacked into '$root'. Is the disk full? What was fetched is kept; call this again."
+    problem=$(
+      {
+        dpkg-deb --fsys-tarfile "$download/archives/$deb" |
+          tar -x -C "$root" --no-same-owner --exclude='./usr/share/doc/*/*.gz' --exclude=./usr/share/man \
+            --exclude=./usr/share/maven-repo --exclude=./usr/share/javadoc --exclude=./usr/share/nodejs \
+            --exclude=./usr/share/javascript --exclude=./usr/share/lintian --exclude='./usr/lib/jvm/*/man' \
+            --exclude=./usr/lib/debug --exclude='./usr/lib/jvm/*/lib/server/classes_*.jsa'
+      } 2>&1
+    ) ||
+      fail "'$download/archives/$deb' could not be unpacked into '$root': ${problem%%$'\n'*}. What was fetched is kept; call this again when that is mended."
   done
 }
 
@@ -303,6 +307,8 @@ write_truststore() {
   if [[ -s $bundle ]]; then
     run_java "$1" truststore "$bundle" "$2" 2>"$work/log" ||
       fail "The certificates in '$bundle' could not be turned into a Java trust store: $(head -n 1 "$work/log")."
+    # bazelw makes the store again when the bundle is newer.
+    touch -r "$bundle" "$2"
   else
     # An empty one: Java refuses to make connections without any, and says so.
     : >"$2"
@@ -447,7 +453,7 @@ build() {
   work=$prefix.work download=$prefix.download root=$prefix.new
   # What a call that was killed left behind. Its download is worth keeping.
   rm -rf -- "$work" "$root" "$prefix"
-  mkdir -p "$work" "$root"
+  mkdir -p "$work" "$root" || fail "'$work' could not be made. Is the disk full?"
   trap clean_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
@@ -468,11 +474,11 @@ build() {
   write_no_compiler
   write_bazelrc
   printf '%s %s %s\n' "$triplet" "$loader_name" "$jdk" >"$root/layout"
-  mv -T -- "$root" "$prefix"
+  mv -T -- "$root" "$prefix" || fail "'$root' could not be renamed to '$prefix'. Call this again."
   say "trying it"
   try_it
   # Its presence is what makes the prefix ready, so it comes last and at once.
-  cat >"$work/bazel" <<EOF
+  cat >"$work/bazel" <<EOF || fail "'$work/bazel' could not be written. Is the disk full? Call this again when there is room."
 #!/bin/sh
 # Bazel looks for gcc alone, and without it refuses Python targets as well, though they compile nothing.
 if [ -z "\${CC-}" ] && ! command -v gcc >/dev/null; then
@@ -482,7 +488,7 @@ fi
 exec "$prefix/usr/bin/bazel" --bazelrc="$prefix/bazelrc" "\$@"
 EOF
   chmod +x "$work/bazel"
-  mv -- "$work/bazel" "$prefix/bazel"
+  mv -- "$work/bazel" "$prefix/bazel" || fail "'$prefix/bazel' could not be put in place. Call this again."
   rm -rf -- "$download"
   clean_up
   trap - EXIT
