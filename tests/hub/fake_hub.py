@@ -7,6 +7,8 @@ It speaks the part of the public hub's HTTP interface that downloads use: model 
 redirect to a path of the same host, or at `/REPO/raw/REV/PATH` without one. Errors carry the
 `X-Error-Code` headers that clients rely on.
 
+The same is served below `/mirror`, as by a mirror that is not at the root of its host.
+
 Every request is logged with its Authorization header, so that a test can say what was fetched, how
 often, and who saw a token.
 """
@@ -139,11 +141,11 @@ class FakeHub:
         """Paths of the files whose contents were asked for since the log was cleared, sorted."""
         return sorted(
             {
-                unquote("/".join(urlsplit(r.path).path.split("/")[5:]))
+                unquote("/".join(parts[5:]))
                 for r in self.log
-                if r.server == "hub"
-                and r.method == "GET"
-                and urlsplit(r.path).path.split("/")[3:4] in (["resolve"], ["raw"])
+                if r.server == "hub" and r.method == "GET"
+                for parts in [urlsplit(r.path).path.removeprefix("/mirror").split("/")]
+                if parts[3:4] in (["resolve"], ["raw"])
             }
         )
 
@@ -180,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Authorization")
         with hub.lock:
             hub.log.append(Request(self.server.name, self.command, self.path, token))
-        path = unquote(urlsplit(self.path).path)
+        path = unquote(urlsplit(self.path).path).removeprefix("/mirror")
         fault = hub.take_fault(path)
         if fault and fault.kind == "status":
             self._answer(fault.status, b'{"error": "made to fail"}', fault.headers)

@@ -28,7 +28,11 @@ FILES = {
     "with space/a b (1).txt": b"text",
     "files": b"a file with the name of the group",
     "README.md": b"card",
+    "copy/README.txt": b"card",
 }
+
+# What is fetched of them: one path of each content.
+CONTENTS = sorted(set(FILES) - {"copy/README.txt"})
 
 # An action that reads every file of a model, whatever its name.
 DIGESTS_BZL = """\
@@ -187,7 +191,7 @@ def test_an_unlocked_model_says_how_to_lock_it(hub, workspace):
     assert "model.safetensors" not in hub.fetched()
     hub.log.clear()
     assert workspace.digests("m") == {path: sha256(data) for path, data in FILES.items()}
-    assert hub.fetched() == sorted(FILES)
+    assert hub.fetched() == CONTENTS
 
 
 def test_every_file_is_a_target(hub, workspace):
@@ -305,6 +309,26 @@ def test_the_token_is_in_no_file(workspace):
     assert found.returncode == 1, found.stdout + found.stderr
 
 
+def test_a_mirror_serves_everything(hub, workspace):
+    files = {"config.json": b"mirrored", "model.safetensors": b"mirrored too"}
+    workspace.locked("mirrored", files)
+    workspace.bazel("build", "@mirrored//:files", HF_ENDPOINT=f"{hub.endpoint}/mirror/")
+    assert hub.fetched() == sorted(files)
+    asked = [request.path for request in hub.log if "/resolve/" in request.path]
+    assert all(path.startswith("/mirror/o/m/") for path in asked)
+
+
+def test_a_content_is_taken_from_the_model_that_can_be_read(hub, workspace):
+    """A gated repository and a public one have the same file."""
+    data = {"model.safetensors": b"in two repositories"}
+    hub.repos["o/public"] = Repo()
+    hub.repos["o/m"].gated = True
+    workspace.locked("first", data)
+    workspace.locked("second", data, repo="o/public")
+    workspace.bazel("build", "@first//:files", "@second//:files")
+    assert len([request for request in hub.log if request.server == "cdn"]) == 1
+
+
 def test_a_wrong_hash_is_refused_at_once(hub, workspace):
     workspace.locked("altered", {"model.safetensors": b"altered"})
     hub.faults["/blobs/"] = Fault("corrupt")
@@ -332,6 +356,10 @@ def test_a_truncated_download_is_tried_again_and_then_refused(hub, workspace):
         (
             Fault("status", status=429, headers={"Retry-After": "77"}),
             ["limits the rate of requests (429)", "in 77 seconds", "HF_TOKEN"],
+        ),
+        (
+            Fault("status", status=429, headers={"RateLimit": '"resolvers";r=0;t=55'}),
+            ["limits the rate of requests (429)", "in 55 seconds"],
         ),
         (Fault("status", status=403), ["forbids reading model.safetensors of o/m (403)"]),
         (Fault("status", status=503), ["The hub has a fault (503)", "HF_ENDPOINT"]),

@@ -152,6 +152,9 @@ def test_gated_without_a_token_with_the_wrong_one_and_with_a_right_one(hub, lock
 
 
 def test_the_netrc_file_gives_the_token(hub, lock, tmp_path):
+    (tmp_path / "netrc").write_text(f"default login me password {TOKEN}\n")
+    lock()
+    assert not hub.seen_by("hub"), "an entry for any host is for other hosts"
     (tmp_path / "netrc").write_text(f"machine 127.0.0.1 login me password {TOKEN}\n")
     hub.tokens[TOKEN] = {"o/m"}
     hub.repos["o/m"].private = True
@@ -197,6 +200,16 @@ def test_a_rate_limit_beyond_patience_is_a_sentence(hub, lock):
     assert status == 1 and "(429): wait 86400 s." in text
     assert len(hub.log) == 1
 
+    hub.faults["/api/models"] = Fault(
+        "status", status=429, headers={"RateLimit": '"api";r=0;t=999'}
+    )
+    status, text = lock()
+    assert status == 1 and "(429): wait 999 s." in text
+
+    hub.faults["/api/models"] = Fault("status", status=503, headers={"Retry-After": "3600"})
+    status, text = lock()
+    assert status == 1 and "(503): wait 3600 s." in text
+
     hub.faults["/api/models"] = Fault("status", status=429)
     status, text = lock()
     assert status == 1 and "limits the rate of requests (429)" in text
@@ -233,6 +246,13 @@ def test_a_file_that_vanishes_and_a_server_fault(hub, lock):
     hub.faults["/resolve/"] = Fault("status", status=500)
     status, text = lock()
     assert status == 1 and "The hub has a fault (500)" in text
+
+
+def test_a_mirror_below_a_path(hub, lock, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", f"{hub.endpoint}/mirror")
+    status, text = lock()
+    assert status == 0, text
+    assert hub.log[0].path.startswith("/mirror/api/")
 
 
 def test_no_connection_and_no_hub(hub, lock, monkeypatch):

@@ -18,42 +18,56 @@ def _locations(rctx):
     path = rctx.path(rctx.attr.locations).dirname.get_child("locations.json")
     return json.decode(rctx.read(path, watch = "no"))[rctx.attr.sha256]
 
-def _hub_content_impl(rctx):
-    endpoint = hub_endpoint(rctx)
-    token = hub_token(rctx, endpoint)
-    first = rctx.attr.paths[0]
-    location = _locations(rctx)[0]
+def _urls(location, endpoint, token):
+    """The hub's URLs of a content, the preferred one first."""
     place = "{}/{{}}/{}/{}".format(location["repo"], location["revision"], percent_encoded(location["path"]))
-    url = "{}/{}".format(endpoint, place.format("resolve"))
-    urls = [url]
+    urls = ["{}/{}".format(endpoint, place.format("resolve"))]
     if token and not location["lfs"]:
         # The hub answers for a small file with a redirect to another path of its own, where
         # Bazel sends no token. `raw` serves small files in place.
-        urls = ["{}/{}".format(endpoint, place.format("raw")), url]
+        urls.insert(0, "{}/{}".format(endpoint, place.format("raw")))
+    return urls
 
-    broke_off = False
-    for _attempt in range(_ATTEMPTS):
+def _download(rctx, output, urls, token):
+    """Fetches the content; leaves nothing when that fails.
+
+    Returns:
+        A struct with `success`, and `broke_off`: whether the last body ended early.
+    """
+    for attempt in range(_ATTEMPTS):
         result = rctx.download(
             url = urls,
-            output = first,
+            output = output,
             sha256 = rctx.attr.sha256,
             auth = authorization(token, urls),
             allow_fail = True,
         )
         if result.success:
-            break
-        broke_off = rctx.delete(first)
-        if not broke_off:
-            break
+            return struct(success = True, broke_off = False)
+
+        # Bazel leaves a part of a file, and nothing where the status or the digest was wrong.
+        broke_off = rctx.delete(output)
+        if not broke_off or attempt + 1 == _ATTEMPTS:
+            return struct(success = False, broke_off = broke_off)
+    return None
+
+def _hub_content_impl(rctx):
+    endpoint = hub_endpoint(rctx)
+    token = hub_token(rctx, endpoint)
+    first = rctx.attr.paths[0]
+    locations = _locations(rctx)
+    urls = [url for location in locations for url in _urls(location, endpoint, token)]
+    result = _download(rctx, first, urls, token)
     if not result.success:
+        location = locations[0]
         what, instead = diagnose(
             rctx,
             endpoint = endpoint,
             token = token,
-            url = url,
+            url = _urls(location, endpoint, None)[0],
             location = location,
             sha256 = rctx.attr.sha256,
-            broke_off = broke_off,
+            broke_off = result.broke_off,
         )
         fail("\n\nERROR in {}@{}: {} {}\n".format(location["repo"], location["revision"], what, instead))
 

@@ -43,30 +43,46 @@ def _refused(what, endpoint, repo, token, code, status):
     """The hub's 401 and 403."""
     page = "{}/{}".format(endpoint, repo)
     if code == "GatedRepo" and not token:
-        return ("{} is gated, and the request came without a token (401).".format(repo),
-                "Accept its conditions at {}. {}".format(page, _WAYS_IN))
+        return (
+            "{} is gated, and the request came without a token (401).".format(repo),
+            "Accept its conditions at {}. {}".format(page, _WAYS_IN),
+        )
     if code == "GatedRepo":
-        return ("{} is gated, and the account of the token in {} has no access to it ({}).".format(repo, token.source, status),
-                "Accept the conditions at {} with that account, and wait until access is granted.".format(page))
+        return (
+            "{} is gated, and the account of the token in {} has no access to it ({}).".format(repo, token.source, status),
+            "Accept the conditions at {} with that account, and wait until access is granted.".format(page),
+        )
     if status == 403:
-        return ("The hub forbids reading {}{} (403).".format(what, " with the token in {}".format(token.source) if token else ""),
-                "A fine-grained token must name this repository or its owner with read permission. Make one at {}/settings/tokens.".format(endpoint))
+        return (
+            "The hub forbids reading {}{} (403).".format(what, " with the token in {}".format(token.source) if token else ""),
+            "A fine-grained token must name this repository or its owner with read permission. Make one at {}/settings/tokens.".format(endpoint),
+        )
     if token:
-        return ("The hub refuses the token in {} (401): it expired, was revoked, or is mistyped.".format(token.source),
-                "Make a new one at {}/settings/tokens.".format(endpoint))
-    return ("The hub has no public repository {} (401): it is private, or its name is wrong.".format(repo),
-            "Check {}. {}".format(page, _WAYS_IN))
+        return (
+            "The hub refuses the token in {} (401): it expired, was revoked, or is mistyped.".format(token.source),
+            "Make a new one at {}/settings/tokens.".format(endpoint),
+        )
+    return (
+        "The hub has no public repository {} (401): it is private, or its name is wrong.".format(repo),
+        "Check {}. {}".format(page, _WAYS_IN),
+    )
 
 def _missing(what, repo, revision, endpoint, code):
     """The hub's 404."""
     if code == "RepoNotFound":
-        return ("The hub has no repository {}, or hides it from this token (404).".format(repo),
-                "Check {}/{}.".format(endpoint, repo))
+        return (
+            "The hub has no repository {}, or hides it from this token (404).".format(repo),
+            "Check {}/{}.".format(endpoint, repo),
+        )
     if code == "RevisionNotFound":
-        return ("{} has no revision {} any more (404); its history may have been rewritten.".format(repo, revision),
-                "Choose a revision at {}/{}/commits/main and lock it.".format(endpoint, repo))
-    return ("{} is not on the hub (404).".format(what),
-            "Check {}/{}/tree/{}, and lock the model again.".format(endpoint, repo, revision))
+        return (
+            "{} has no revision {} any more (404); its history may have been rewritten.".format(repo, revision),
+            "Choose a revision at {}/{}/commits/main and lock it.".format(endpoint, repo),
+        )
+    return (
+        "{} is not on the hub (404).".format(what),
+        "Check {}/{}/tree/{}, and HF_ENDPOINT if it is set; then lock the model again.".format(endpoint, repo, revision),
+    )
 
 def diagnose(rctx, *, endpoint, token, url, location, sha256, broke_off):
     """Says why the last download of a file failed.
@@ -86,13 +102,17 @@ def diagnose(rctx, *, endpoint, token, url, location, sha256, broke_off):
     repo, revision = location["repo"], location["revision"]
     what = "{} of {}".format(location["path"], repo)
     if broke_off:
-        return ("The transfer of {} broke off every time it was tried.".format(what),
-                "Build again when the connection is better; other files that arrived are kept.")
+        return (
+            "The transfer of {} broke off every time it was tried.".format(what),
+            "Build again when the connection is better; other files that arrived are kept.",
+        )
     answer = _ask(rctx, url, token)
     if not answer:
-        return ("{} could not be fetched from {}.".format(what, endpoint),
-                "Bazel's warning above has the status: 401 and 403 want a token or more rights, 404 " +
-                "means that the file is gone, 429 that the hub limits the rate. " + _WAYS_IN)
+        return (
+            "{} could not be fetched from {}.".format(what, endpoint),
+            "Bazel's warning above has the status: 401 and 403 want a token or more rights, 404 " +
+            "means that the file is gone, 429 that the hub limits the rate. " + _WAYS_IN,
+        )
     status, code = answer.status, answer.headers.get("x-error-code", "")
     if status in [401, 403]:
         return _refused(what, endpoint, repo, token, code, status)
@@ -100,19 +120,30 @@ def diagnose(rctx, *, endpoint, token, url, location, sha256, broke_off):
         return _missing(what, repo, revision, endpoint, code)
     if status == 429:
         wait = answer.headers.get("retry-after", "")
-        return ("The hub limits the rate of requests (429).",
-                "Build again {}. Requests with a token have a higher limit: {}".format(
-                    "in {} seconds".format(wait) if wait.isdigit() else "in some minutes",
-                    _WAYS_IN,
-                ))
+        if not wait:
+            # The hub's own header, for example `"api";r=0;t=55`.
+            wait = answer.headers.get("ratelimit", "").partition(";t=")[2].partition(";")[0]
+        return (
+            "The hub limits the rate of requests (429).",
+            "Build again {}. Requests with a token have a higher limit: {}".format(
+                "in {} seconds".format(wait) if wait.isdigit() else "in some minutes",
+                _WAYS_IN,
+            ),
+        )
     if status >= 500:
-        return ("The hub has a fault ({}) and did not recover while Bazel tried again.".format(status),
-                "Build again later, or set HF_ENDPOINT to a mirror.")
+        return (
+            "The hub has a fault ({}) and did not recover while Bazel tried again.".format(status),
+            "Build again later, or set HF_ENDPOINT to a mirror.",
+        )
     if status == 0:
-        return ("There is no connection to {}: {}.".format(endpoint, answer.complaint or "no answer"),
-                "Check the network, the proxy variables and HF_ENDPOINT. What the repository cache has is built without a network.")
+        return (
+            "There is no connection to {}: {}.".format(endpoint, answer.complaint or "no answer"),
+            "Check the network, the proxy variables and HF_ENDPOINT. What the repository cache has is built without a network.",
+        )
     if status >= 400:
         return ("The hub answers {} to the request for {}.".format(status, what), "Check HF_ENDPOINT.")
-    return ("The hub serves {}, and what arrives is not the locked file (sha256 {}).".format(what, sha256),
-            "Bazel's warning above has the digest or the status of the host that the hub points to. The same " +
-            "revision never changes, so a proxy or a mirror altered the file: do not update the lock to match it.")
+    return (
+        "The hub serves {}, and what arrives is not the locked file (sha256 {}).".format(what, sha256),
+        "Bazel's warning above has the digest or the status of the host that the hub points to. The same " +
+        "revision never changes, so a proxy or a mirror altered the file: do not update the lock to match it.",
+    )

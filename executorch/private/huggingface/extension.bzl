@@ -30,15 +30,20 @@ def _mistake(tag):
             return "{}: {} Write patterns such as \"*.json\" or \"onnx/\".".format(attribute, wrong)
     return None
 
-def _model(module_ctx, tag):
+def _model(module_ctx, module, tag):
     """A tag with its files, or with the refusal that a use of the model ends with."""
     mistake = _mistake(tag)
     locked = struct(files = {}, refusal = mistake) if mistake else locked_files(module_ctx, tag)
+    where = "" if module.is_root else " of the module {}, in whose workspace this has to be mended".format(module.name)
     return struct(
         repo = tag.repo,
         revision = tag.revision,
         files = locked.files,
-        refusal = locked.refusal,
+        refusal = "\n\nERROR in huggingface.model(name = \"{}\"){}: {}\n".format(
+            tag.name,
+            where,
+            locked.refusal,
+        ) if locked.refusal else None,
     )
 
 def _huggingface_impl(module_ctx):
@@ -46,7 +51,7 @@ def _huggingface_impl(module_ctx):
     contents = {}
     for module in module_ctx.modules:
         for tag in module.tags.model:
-            model = _model(module_ctx, tag)
+            model = _model(module_ctx, module, tag)
             if models.get(tag.name, model) != model:
                 fail("\n\nERROR in huggingface.model(name = \"{}\") of the module {}: ".format(tag.name, module.name) +
                      "There is another model of this name, {} at {}. ".format(models[tag.name].repo, models[tag.name].revision) +
@@ -55,12 +60,9 @@ def _huggingface_impl(module_ctx):
             for path, file in model.files.items():
                 content = contents.setdefault(file["sha256"], struct(paths = {}, locations = []))
                 content.paths[path] = True
-                content.locations.append({
-                    "lfs": file["lfs"],
-                    "path": path,
-                    "repo": tag.repo,
-                    "revision": tag.revision,
-                })
+                location = {"lfs": file["lfs"], "path": path, "repo": tag.repo, "revision": tag.revision}
+                if location not in content.locations:
+                    content.locations.append(location)
 
     hub_locations(
         name = _LOCATIONS,
@@ -75,10 +77,7 @@ def _huggingface_impl(module_ctx):
         )
     for name, model in models.items():
         if model.refusal:
-            hub_refusal(
-                name = name,
-                message = "\n\nERROR in huggingface.model(name = \"{}\"): {}\n".format(name, model.refusal),
-            )
+            hub_refusal(name = name, message = model.refusal)
             continue
         hub_model(
             name = name,

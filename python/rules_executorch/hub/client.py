@@ -25,6 +25,7 @@ from huggingface_hub.utils import (
     build_hf_headers,
     hf_raise_for_status,
     http_stream_backoff,
+    parse_ratelimit_headers,
 )
 from huggingface_hub.utils._http import default_client_factory
 
@@ -40,10 +41,11 @@ _ATTEMPTS = 4
 
 
 class RateLimitedError(Exception):
-    """The hub wants a longer wait than `PATIENCE` allows; `seconds` is what it asked for."""
+    """The hub wants a longer pause, of `seconds`, than `PATIENCE` allows."""
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
+    def __init__(self, status: int, seconds: int) -> None:
+        super().__init__(status, seconds)
+        self.status = status
         self.seconds = seconds
 
 
@@ -81,15 +83,14 @@ def token_for(endpoint: str) -> str | None:
     if not token:
         with contextlib.suppress(FileNotFoundError):
             try:
-                entry = netrc.netrc(os.environ.get("NETRC")).authenticators(
-                    urlsplit(endpoint).hostname or ""
-                )
+                hosts = netrc.netrc(os.environ.get("NETRC")).hosts
             except netrc.NetrcParseError as error:
                 raise UserError(
                     f"The netrc file cannot be read: {error.msg} in line {error.lineno}.",
                     instead="Mend it, or give the token in HF_TOKEN.",
                 ) from None
-            token = (entry[2] or "") if entry else ""
+            # Not `authenticators`, which also hands out the password for any other host.
+            token = hosts.get(urlsplit(endpoint).hostname or "", ("", "", ""))[2] or ""
     if not token and endpoint == constants._HF_DEFAULT_ENDPOINT:
         token = huggingface_hub.get_token() or ""
     if re.search(r"[\s\"'\\]", token):
@@ -149,14 +150,20 @@ class Hub:
             request.headers.pop("Authorization", None)
 
     def _bound_waiting(self, response: httpx2.Response) -> None:
-        if response.status_code != 429:
+        """Lets the library wait for what the hub asks, up to `PATIENCE`."""
+        if response.status_code not in (429, 503):
             return
+        limit = parse_ratelimit_headers(response.headers)
         asked = response.headers.get("Retry-After", "")
-        seconds = int(asked) if asked.isdigit() else 1
+        if response.status_code == 429 and limit is not None and limit.remaining == 0:
+            seconds = limit.reset_in_seconds
+        else:
+            seconds = int(asked) if asked.isdigit() else 0
         if seconds > self._patience:
-            raise RateLimitedError(seconds)
-        self._patience -= max(seconds, 1)
-        self._say(f"The hub limits the rate of requests; waiting {seconds} s as it asks.")
+            raise RateLimitedError(response.status_code, seconds)
+        self._patience -= seconds
+        pause = f"waiting {seconds} s as it asks" if seconds else "trying again"
+        self._say(f"The hub limits the rate of requests ({response.status_code}); {pause}.")
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._token, "<token>") if self._token else text
@@ -183,8 +190,8 @@ class Hub:
         match error:
             case RateLimitedError():
                 return (
-                    f"The hub limits the rate of requests (429): wait {error.seconds} s.",
-                    f"Run this again after that. With a token the limit is higher: {ways}",
+                    f"The hub limits the request rate ({error.status}): wait {error.seconds} s.",
+                    f"Run this again then. With a token the limit is higher: {ways}",
                 )
             case errors.OfflineModeIsEnabled():
                 return (
