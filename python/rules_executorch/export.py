@@ -11,12 +11,14 @@ import contextlib
 import dataclasses
 import importlib.metadata
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rules_executorch.adapters import choose_adapter, custom_ops
 from rules_executorch.checkpoint.config import check_cache_len
+from rules_executorch.compat.tracing import light_tracing
 from rules_executorch.errors import UserError
 from rules_executorch.model import (
     DTYPES,
@@ -126,7 +128,7 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     model = build_model(config, dtype)
     module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
-    with torch.no_grad(), _quiet_tracing():
+    with torch.no_grad(), light_tracing(), _quiet_tracing():
         program = torch.export.export(
             module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
         )
@@ -204,7 +206,7 @@ def _signature(
         },
         "vocab_size": model.config.vocab_size,
         "max_seq_len": bound,
-        "options": dataclasses.asdict(options),
+        "options": json.loads(json.dumps(dataclasses.asdict(options))),
         "versions": {name: importlib.metadata.version(name) for name in ("torch", "transformers")},
     }
 

@@ -76,6 +76,8 @@ def read_program(path: str) -> ExportedProgram:
             if damaged is not None:
                 raise UserError(f"{path} is damaged in {damaged}.", instead=fetch)
             text = file.read(f"{_ROOT}/{archive.MODELS_FILENAME_FORMAT.format(_MODEL)}")
+    except FileNotFoundError as error:
+        raise UserError(f"There is no file {path}.", instead=fetch) from error
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise UserError(f"{path} is not an exported program: {error}.", instead=fetch) from error
     made_by = json.loads(text).get("torch_version")

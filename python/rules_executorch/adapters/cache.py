@@ -27,7 +27,11 @@ def layer_kinds(config: PreTrainedConfig) -> set[str]:
         return set()
     if not model._can_compile_fullgraph:
         return set()
-    return set(get_layer_types_and_kwargs(config)[0])
+    try:
+        return set(get_layer_types_and_kwargs(config)[0])
+    except AttributeError:
+        # A kind of layer whose settings the config does not have.
+        return set(config.layer_types)
 
 
 def check_last_position(model: PreTrainedModel) -> None:
