@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rules_executorch.errors import UserError
+from rules_executorch.operators import LLM_NAMESPACE, load_operators_of
 from rules_executorch.runner_tokenizer import RunnerTokenizer, TextStream
 
 _CONTEXT = re.compile(r"Metadata: get_max_context_len = (\d+)")
@@ -182,6 +183,19 @@ def _check_room(prompt_tokens: int, context: int | None, sampling: Sampling) -> 
         )
 
 
+def _operator_names(program: str) -> list[str]:
+    """`llama::` where the program calls an operator of that namespace.
+
+    The names are strings of the flatbuffer, which comes before the segments of data and whose size
+    is in the extended header. Parsing it takes seconds of imports; looking for the bytes does not.
+    """
+    with open(program, "rb") as file:
+        head = file.read(32)
+        size = int.from_bytes(head[16:24], "little") if head[8:12] == b"eh00" else -1
+        file.seek(0)
+        return [LLM_NAMESPACE] if LLM_NAMESPACE.encode() in file.read(size) else []
+
+
 def generate(
     program: str,
     data: str | None,
@@ -224,6 +238,7 @@ def generate(
         with _captured_output() as (out, log):
             from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
 
+            load_operators_of(_operator_names(program))
             started = time.perf_counter()
             try:
                 runner = TextLLMRunner(program, tokenizer_path, data)

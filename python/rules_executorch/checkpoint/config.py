@@ -100,7 +100,7 @@ def _check_sizes(config: Mapping[str, Any], path: str) -> None:
     for name, (others, low, high) in _SIZES.items():
         for key in (name, *others):
             value = config.get(key)
-            if key not in config or (value is None and (name in _NULLABLE or others)):
+            if key not in config or (value is None and (name in _NULLABLE or key != name)):
                 continue
             if name == "sliding_window" and value in (0, -1, False):
                 continue
@@ -246,6 +246,7 @@ def load_config(path: str) -> PreTrainedConfig:
         UserError: see `read_config`; or a model type that transformers does not know, or values
             that its configuration class refuses.
     """
+    from huggingface_hub.errors import StrictDataclassError
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     raw = read_config(path)
@@ -257,7 +258,7 @@ def load_config(path: str) -> PreTrainedConfig:
         )
     try:
         return CONFIG_MAPPING[model_type].from_dict(raw)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, StrictDataclassError) as error:
         raise UserError(
             f"transformers refuses {path} as a {model_type} configuration:"
             f" {' '.join(str(error).split())[:500]}.",
