@@ -129,6 +129,7 @@ share a file fetch it once. `bazel run @rules_executorch//tools:lock` writes the
 
 Environment: `HF_ENDPOINT` is the base URL of a mirror; `HF_TOKEN`, else the netrc file's password
 for the endpoint's host, else a credential helper opens gated and private models. None of them is
-part of a result, and a token goes to the endpoint only, never along with a redirect.
+part of a result, and a token goes to the endpoint only, never along with a redirect. Where Bazel
+runs with `--experimental_strict_repo_env`, hand the variables over with `--repo_env=HF_TOKEN`.
 """,
 )
