@@ -29,7 +29,14 @@ import marker
 import tree
 import wheels
 from errors import InstallError
-from interpreter import PYTHON, Interpreter, clean_environment, create_venv, running
+from interpreter import (
+    PYTHON,
+    Interpreter,
+    clean_environment,
+    create_venv,
+    pip_command,
+    running,
+)
 from store import cache_root, made_once, say
 
 INSTALLER_VERSION = 1
@@ -69,7 +76,7 @@ def layer(
     locks: Sequence[tuple[str, str]],
     below: Sequence[Path],
     lock_descriptor: int,
-    pip: Sequence[str] | None = None,
+    pip_for: wheels.PipFor = pip_command,
 ) -> None:
     """Fills `part` with one layer.
 
@@ -80,14 +87,14 @@ def layer(
         locks: (name, text) of the locks from the base to this layer.
         below: the site-packages folders of the layers under it.
         lock_descriptor: inherited by children, see store.made_once.
-        pip: the command that runs pip, by default the machine's.
+        pip_for: finds the command that runs pip, by default the machine's.
     """
     started = time.monotonic()
     name, text = locks[-1]
     requirements = lockfile.parse(text, name)
     say(f"making the environment of {name} ({len(requirements)} packages) in {final}")
     python = create_venv(part)
-    wheels.install(interpreter, python, requirements, lock_descriptor, pip)
+    wheels.install(interpreter, python, requirements, lock_descriptor, pip_for)
     site_packages = part / _SITE_PACKAGES
     _forget_scripts(part)
     if below:
@@ -134,7 +141,7 @@ def environment(
     interpreter: Interpreter,
     root: Path,
     locks: Sequence[tuple[str, str]],
-    pip: Sequence[str] | None = None,
+    pip_for: wheels.PipFor = pip_command,
 ) -> tuple[Path, list[Path]]:
     """Makes all layers and returns the folder of the top one and every site-packages folder."""
     below: list[Path] = []
@@ -144,7 +151,7 @@ def environment(
         top = root / "env" / environment_key(interpreter, [text for _, text in upto])
 
         def build(part: Path, descriptor: int, upto=upto, final=top) -> None:
-            layer(part, final, interpreter, upto, below, descriptor, pip)
+            layer(part, final, interpreter, upto, below, descriptor, pip_for)
 
         made_once(top, build, usable)
         below.append(top / _SITE_PACKAGES)

@@ -2,10 +2,10 @@
 
     bazel run //tools/toolchain:lock [-- --upgrade] [--platform linux_x86_64]
 
-`requirements.in` is what the actions import. Each `requirements_GROUP.in` is a layer on top of
-it: resolved together with it, and locked without what it already has. uv does the work. It does
-not read pip's configuration, so the indexes and folders that pip uses on this machine are handed
-to it; none of them gets into a lock.
+`requirements.in` is what the actions import. Each `groups/NAME.in` is a layer on top of it:
+resolved together with it, and locked without what it already has. uv does the work. It does not
+read pip's configuration, so the indexes and folders that pip uses on this machine are handed to
+it; none of them gets into a lock.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ PLATFORMS = {
 }
 
 
+COMPILERS = frozenset({"executorch", "torch", "torchao", "transformers"})
+"""Packages that no group may have in a version of its own: they decide what programs look like."""
+
+
 def pip_options(config: str, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Translates pip's configuration for uv.
 
@@ -88,31 +92,23 @@ def pip_options(config: str, environ: Mapping[str, str]) -> tuple[list[str], dic
     return options, variables
 
 
-def merge(
+def on_top(
     resolved: Sequence[lockfile.Requirement], below: Sequence[lockfile.Requirement]
 ) -> list[lockfile.Requirement]:
     """What a layer has to install: everything resolved but what the layers below it have.
 
-    Raises:
-        InstallError: a package would need another version than the one below.
+    A package in another version than below is installed again and hides the lower one; that of
+    COMPILERS never happens, since they are fixed.
     """
     versions = {requirement.name: requirement.version for requirement in below}
-    layer = []
-    for requirement in resolved:
-        if requirement.name not in versions:
-            layer.append(requirement)
-        elif versions[requirement.name] != requirement.version:
-            raise InstallError(
-                f"The layer needs {requirement.name} {requirement.version}, but the base has "
-                f"{versions[requirement.name]}. Ask for a version in requirements.in that suits "
-                "both."
-            )
-    return layer
+    return [r for r in resolved if versions.get(r.name) != r.version]
 
 
 def without(excludes: str, asked: str) -> str:
     """The excludes that no group asks for itself, such as a test library that its tests use."""
-    names = {re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in asked.splitlines()}
+    names = {
+        re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in asked.splitlines()
+    }
     return "".join(f"{line}\n" for line in excludes.splitlines() if line.strip() not in names)
 
 
@@ -135,31 +131,30 @@ def _resolve(
     platform: Platform,
     options: Sequence[str],
     variables: Mapping[str, str],
-    previous: Path | None,
-    constraints: str,
+    preferred: Sequence[lockfile.Requirement],
+    fixed: Sequence[lockfile.Requirement],
 ) -> list[lockfile.Requirement]:
     from uv import find_uv_bin
 
-    folder = sources[0].parent
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "lock")
-        if previous and previous.exists():
-            # uv keeps the versions that it finds in the output file.
-            output.write_text(previous.read_text(encoding="ascii"), encoding="ascii")
+        # uv keeps the versions that it finds in the output file, where it can.
+        output.write_text("".join(r.render() for r in preferred), encoding="ascii")
         excludes = Path(scratch, "excludes")
         asked = "".join(source.read_text(encoding="utf-8") for source in sources)
         excludes.write_text(
-            without((folder / "excludes.txt").read_text(encoding="utf-8"), asked), encoding="utf-8"
+            without((sources[0].parent / "excludes.txt").read_text(encoding="utf-8"), asked),
+            encoding="utf-8",
         )
-        constraint_file = Path(scratch, "constraints")
-        constraint_file.write_text(constraints, encoding="ascii")
+        constraints = Path(scratch, "constraints")
+        constraints.write_text("".join(f"{r.name}=={r.version}\n" for r in fixed), encoding="ascii")
         command = [
             find_uv_bin(),
             "pip",
             "compile",
             *map(str, sources),
             f"--excludes={excludes}",
-            f"--constraints={constraint_file}",
+            f"--constraints={constraints}",
             f"--output-file={output}",
             "--generate-hashes",
             "--no-header",
@@ -178,18 +173,22 @@ def _resolve(
         return lockfile.parse(output.read_text(encoding="ascii"), str(output))
 
 
+def _existing(path: Path) -> list[lockfile.Requirement]:
+    return lockfile.parse(path.read_text(encoding="ascii"), path.name) if path.exists() else []
+
+
 def _base(
     folder: Path, name: str, options: Sequence[str], variables: Mapping[str, str], upgrade: bool
 ) -> list[lockfile.Requirement] | None:
     platform = PLATFORMS[name]
     source = folder / "requirements.in"
-    previous = None if upgrade else lock_path(folder, "", name)
-    resolved = _resolve([source], platform, options, variables, previous, "")
+    preferred = [] if upgrade else _existing(lock_path(folder, "", name))
+    resolved = _resolve([source], platform, options, variables, preferred, [])
     if check_torch(resolved, platform):
         return resolved
     try:
         more = [*options, "--index", TORCH_CPU_INDEX]
-        resolved = _resolve([source], platform, more, variables, previous, "")
+        resolved = _resolve([source], platform, more, variables, preferred, [])
     except InstallError:
         return None
     return resolved if check_torch(resolved, platform) else None
@@ -197,16 +196,16 @@ def _base(
 
 def lock_path(folder: Path, group: str, platform: str) -> Path:
     """Where a lock lies; the base group has no name."""
-    part = f"_{group}" if group else ""
-    return folder / f"requirements{part}_{platform}_cp{''.join(map(str, PYTHON))}.lock"
+    name = f"{group or 'requirements'}_{platform}_cp{''.join(map(str, PYTHON))}.lock"
+    return folder / "groups" / name if group else folder / name
 
 
 def _write(folder: Path, group: str, platform: str, locked: Sequence[lockfile.Requirement]) -> None:
     path = lock_path(folder, group, platform)
-    source = f"requirements_{group}.in" if group else "requirements.in"
+    source = f"groups/{group}.in" if group else "requirements.in"
     text = _HEADER.format(source=source, platform=platform) + "".join(r.render() for r in locked)
     path.write_text(text, encoding="ascii")
-    print(f"{path.name}: {len(locked)} packages")
+    print(f"{path.relative_to(folder)}: {len(locked)} packages")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -217,7 +216,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     folder = Path(workspace, "tools/toolchain") if workspace else Path(__file__).resolve().parent
-    groups = sorted(p.stem.removeprefix("requirements_") for p in folder.glob("requirements_*.in"))
+    groups = sorted(path.stem for path in folder.glob("groups/*.in"))
     options, variables = pip_options(_pip_config(), os.environ)
     written = 0
     try:
@@ -231,14 +230,14 @@ def main(argv: Sequence[str]) -> int:
                 continue
             _write(folder, "", name, base)
             written += 1
-            pinned = "".join(f"{r.name}=={r.version}\n" for r in base)
+            fixed = [requirement for requirement in base if requirement.name in COMPILERS]
             for group in groups:
-                sources = [folder / "requirements.in", folder / f"requirements_{group}.in"]
-                previous = None if args.upgrade else lock_path(folder, group, name)
-                resolved = _resolve(
-                    sources, PLATFORMS[name], options, variables, previous, pinned
-                )
-                _write(folder, group, name, merge(resolved, base))
+                sources = [folder / "requirements.in", folder / "groups" / f"{group}.in"]
+                own = [] if args.upgrade else _existing(lock_path(folder, group, name))
+                names = {requirement.name for requirement in own}
+                preferred = own + [r for r in base if r.name not in names]
+                resolved = _resolve(sources, PLATFORMS[name], options, variables, preferred, fixed)
+                _write(folder, group, name, on_top(resolved, base))
     except InstallError as error:
         print(f"lock: {error}", file=sys.stderr)
         return 1

@@ -7,7 +7,9 @@ import re
 
 from errors import InstallError
 
-_REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<rest>(\s+--hash=\S+)+)$")
+_REQUIREMENT = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<rest>(\s+--hash=\S+)+)$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,9 +28,12 @@ class Requirement:
 
     def render(self) -> str:
         """The requirement as a lock's lines, with a final newline."""
-        return " \\\n    ".join(
-            [f"{self.name}=={self.version}", *(f"--hash={digest}" for digest in self.hashes)]
-        ) + "\n"
+        return (
+            " \\\n    ".join(
+                [f"{self.name}=={self.version}", *(f"--hash={digest}" for digest in self.hashes)]
+            )
+            + "\n"
+        )
 
 
 def normalize(name: str) -> str:

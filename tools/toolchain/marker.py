@@ -57,9 +57,7 @@ def content_digest(dist_info: Path) -> str:
             try:
                 data = (site_packages / path).read_bytes()
             except FileNotFoundError as error:
-                raise InstallError(
-                    f"{dist_info.name} lists {path}, which is not there."
-                ) from error
+                raise InstallError(f"{dist_info.name} lists {path}, which is not there.") from error
             encoded = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
             digest, size = f"sha256={encoded.decode()}", str(len(data))
         content.append(f"{path}\0{digest}\0{size}\n")

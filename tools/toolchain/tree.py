@@ -31,7 +31,6 @@ _STDLIB_WITHOUT = {
     "turtledemo",
 }
 _PACKAGES_WITHOUT = {
-    "torch/bin",
     "torch/include",
     "torch/share",
     "executorch/include",

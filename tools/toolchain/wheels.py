@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from errors import InstallError
 from interpreter import Interpreter, clean_environment, pip_command
 from lockfile import Requirement
 from store import say
+
+PipFor = Callable[[Interpreter, Path], list[str]]
+"""Finds the command that runs pip for a venv's Python."""
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds: asked only where pip, as configured, finds no CPU build."""
@@ -57,7 +60,7 @@ def install(
     venv_python: Path,
     requirements: Sequence[Requirement],
     lock_descriptor: int,
-    command: Sequence[str] | None = None,
+    pip_for: PipFor = pip_command,
 ) -> None:
     """Installs exactly `requirements` into the venv of `venv_python`, wheels only, by hash.
 
@@ -66,13 +69,15 @@ def install(
         venv_python: the venv's Python.
         requirements: the lock.
         lock_descriptor: kept open by pip, so that the folder stays locked while pip lives.
-        command: runs pip; by default the machine's.
+        pip_for: finds the command that runs pip; by default the machine's.
 
     Raises:
         InstallError: pip failed; says why and what to configure.
     """
-    pip = list(command or pip_command(interpreter, venv_python))
+    pip = pip_for(interpreter, venv_python)
     torch = [requirement for requirement in requirements if requirement.name == "torch"]
+    # First, so that a missing CPU build is found before anything is downloaded.
+    requirements = torch + [r for r in requirements if r.name != "torch"]
     try:
         _run(pip, requirements, [], lock_descriptor)
     except _PipFailed as failure:

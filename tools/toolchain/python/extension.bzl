@@ -10,7 +10,7 @@ def _development_impl(mctx):
     for platform, lock in LOCKS[DEFAULT_VERSION].items():
         environment_repository(
             name = "executorch_development_" + platform,
-            locks = [lock, Label("//tools/toolchain:requirements_dev_{}_cp311.lock".format(platform))],
+            locks = [lock, Label("//tools/toolchain:groups/dev_{}_cp311.lock".format(platform))],
             mode = "pinned",
             platform = platform,
         )
