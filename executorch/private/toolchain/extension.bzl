@@ -2,7 +2,7 @@
 
 load(":environment_repository.bzl", "environment_repository")
 load(":hub_repository.bzl", "hub_repository")
-load(":versions.bzl", "DEFAULT_VERSION", "LOCKS", "PLATFORMS")
+load(":versions.bzl", "DEFAULT_VERSION", "GROUPS", "LOCKS", "PLATFORMS")
 
 visibility("//executorch")
 
@@ -61,17 +61,28 @@ def _versions(text):
             found[name] = rest.split(" ")[0].strip()
     return found
 
+def _groups(tag):
+    # Layers fit the base that they were resolved with, and so not locks of one's own.
+    if tag and tag.locks:
+        return {}
+    return GROUPS[tag.version if tag else DEFAULT_VERSION]
+
 def _executorch_impl(mctx):
     tag = _root_tag(mctx)
+    bases = _locks(tag)
+    stacks = {("", platform): [lock] for platform, lock in bases.items()}
+    for group, locks in _groups(tag).items():
+        for platform, lock in locks.items():
+            stacks[(group, platform)] = [bases[platform], lock]
     environments = {}
-    for platform, lock in _locks(tag).items():
-        versions = _versions(mctx.read(lock))
+    for (group, platform), locks in stacks.items():
+        versions = _versions(mctx.read(locks[0]))
         for mode in _MODES:
-            repository = "executorch_{}_{}".format(platform, mode)
-            environments[repository] = "{}:{}".format(platform, mode)
+            repository = "_".join(["executorch", platform] + ([group] if group else []) + [mode])
+            environments[repository] = "{}:{}:{}".format(group, platform, mode)
             environment_repository(
                 name = repository,
-                locks = [lock],
+                locks = locks,
                 mode = mode,
                 platform = platform,
                 python = tag.python if tag else None,
@@ -82,7 +93,8 @@ def _executorch_impl(mctx):
 
 executorch = module_extension(
     implementation = _executorch_impl,
-    doc = "The toolchain of the actions. `@executorch_toolchains//:all` has a toolchain for each platform and mode; " +
-          "packages are installed when an action first needs one of them.",
+    doc = "The toolchain of the actions. `@executorch_toolchains//:all` has a toolchain for each platform and mode, and " +
+          "`@executorch_toolchains//:GROUP` the same packages with those of a backend on top. They are installed when an " +
+          "action first needs them.",
     tag_classes = {"toolchain": _toolchain},
 )

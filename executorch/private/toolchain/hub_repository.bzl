@@ -1,8 +1,20 @@
-"""The repository of `toolchain()` targets, which names environments without making them."""
+"""The repository that names environments without making them."""
 
 load(":versions.bzl", "PLATFORMS")
 
 visibility("//executorch/private/toolchain")
+
+_HEADER = """\
+package(default_visibility = ["//visibility:public"])
+"""
+
+_SETTING = """
+config_setting(
+    name = "is_{platform}_{mode}",
+    constraint_values = {constraints},
+    flag_values = {{"{flag}": "{mode}"}},
+)
+"""
 
 _TOOLCHAIN = """
 toolchain(
@@ -14,29 +26,61 @@ toolchain(
 )
 """
 
+_GROUP = """
+alias(
+    name = "{group}",
+    actual = select(
+        {choices},
+        no_match_error = "The packages of the group {group} are locked for {platforms}, and the platform that would run the action is another.",
+    ),
+)
+"""
+
+def _constraints(platform):
+    return [str(constraint) for constraint in PLATFORMS[platform]]
+
 def _hub_repository_impl(rctx):
-    rctx.file("BUILD.bazel", "".join([
-        _TOOLCHAIN.format(
-            constraints = [str(constraint) for constraint in PLATFORMS[platform]],
+    text = _HEADER
+    groups = {}
+    settings = {}
+    for repository, key in sorted(rctx.attr.environments.items()):
+        group, platform, mode = key.split(":")
+        settings[(platform, mode)] = _SETTING.format(
+            constraints = _constraints(platform),
+            flag = Label("//executorch/settings:toolchain_mode"),
             mode = mode,
             platform = platform,
-            repository = repository,
-            setting = Label("//executorch/settings:toolchain_mode_" + mode),
-            toolchain_type = Label("//executorch:toolchain_type"),
         )
-        for repository, (platform, mode) in [
-            (repository, key.split(":"))
-            for repository, key in sorted(rctx.attr.environments.items())
-        ]
-    ]), executable = False)
+        if group:
+            groups.setdefault(group, []).append((platform, mode, repository))
+        else:
+            text += _TOOLCHAIN.format(
+                constraints = _constraints(platform),
+                mode = mode,
+                platform = platform,
+                repository = repository,
+                setting = Label("//executorch/settings:toolchain_mode_" + mode),
+                toolchain_type = Label("//executorch:toolchain_type"),
+            )
+    text += "".join(settings.values())
+    for group, environments in groups.items():
+        text += _GROUP.format(
+            choices = {
+                ":is_{}_{}".format(platform, mode): "@{}//:toolchain".format(repository)
+                for platform, mode, repository in environments
+            },
+            group = group,
+            platforms = ", ".join({platform: None for platform, _, _ in environments}.keys()),
+        )
+    rctx.file("BUILD.bazel", text, executable = False)
 
 hub_repository = repository_rule(
     implementation = _hub_repository_impl,
-    doc = "Toolchains of all platforms and modes.",
+    doc = "Toolchains of all platforms and modes, and an alias for each group of packages.",
     attrs = {
         "environments": attr.string_dict(
             mandatory = True,
-            doc = "Name of an environment's repository: PLATFORM:MODE.",
+            doc = "Name of an environment's repository: GROUP:PLATFORM:MODE, with an empty GROUP for the base.",
         ),
     },
 )

@@ -11,6 +11,16 @@ LOCKS = {
     },
 }
 
+# Packages of single backends, as layers on top: {version of executorch: {group: {platform: lock}}}.
+GROUPS = {
+    "1.5.1": {
+        group: {
+            "linux_x86_64": Label("//tools/toolchain:groups/{}_linux_x86_64_cp311.lock".format(group)),
+        }
+        for group in ["arm", "coreml", "openvino"]
+    },
+}
+
 # Platform: its constraints.
 PLATFORMS = {
     "linux_aarch64": [Label("@platforms//os:linux"), Label("@platforms//cpu:aarch64")],
