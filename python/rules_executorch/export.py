@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from rules_executorch import quantize
 from rules_executorch.adapters import choose_adapter, custom_ops
 from rules_executorch.checkpoint.config import check_cache_len
 from rules_executorch.compat.tracing import light_tracing
@@ -26,6 +27,7 @@ from rules_executorch.model import (
     build_model,
     resolve_dtype,
     ties,
+    untouched_memory,
     wanted_tensors,
 )
 
@@ -93,19 +95,6 @@ def example_inputs(
     return inputs, {name: {0 if name == "cache_position" else 1: dim} for name in inputs}
 
 
-def refuse_unsupported(options: ExportOptions) -> None:
-    """Refuses the options that this version knows by name only.
-
-    Raises:
-        UserError: one of them is set.
-    """
-    if options.quantization is not None:
-        raise UserError(
-            f'quantization = "{options.quantization.scheme}" is not supported by this version.',
-            instead="Leave quantization out; GGUF checkpoints are dequantized when read.",
-        )
-
-
 def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     """Exports a model for text generation without its weights.
 
@@ -119,13 +108,21 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     Raises:
         UserError: no adapter fits, an option does not suit the model or is not supported.
     """
-    refuse_unsupported(options)
     custom_ops.check_custom_ops(options)
+    if options.quantization is not None:
+        quantize.check_scheme(options.quantization)
     check_cache_len(config, options.max_cache_len)
     sequence_length(options)
     adapter = choose_adapter(config)
     dtype = resolve_dtype(config, options.dtype)
     model = build_model(config, dtype)
+    shared = ties(model)
+    skipped: dict[str, int] = {}
+    quantized: list[quantize.QuantizedWeight] = []
+    if options.quantization is not None:
+        skipped = quantize.skipped_layers(model, options.quantization)
+        with untouched_memory():
+            quantized = quantize.quantize_model(model, options.quantization)
     module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
     with torch.no_grad(), light_tracing(), _quiet_tracing():
@@ -133,6 +130,13 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
             module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
         )
     signature = _signature(program, model, adapter.name, options, dtype)
+    signature["ties"] = shared
+    signature["quantized"] = [dataclasses.asdict(weight) for weight in quantized]
+    signature["not_quantized"] = skipped
+    parts = {part for weight in quantized for part in weight.parts}
+    signature["parameters"] = [
+        tensor for tensor in signature["parameters"] if tensor["name"] not in parts
+    ]
     return Export(program, signature)
 
 
@@ -189,7 +193,6 @@ def _signature(
             }
             for name, shape in wanted.items()
         ],
-        "ties": ties(model),
         "cache": {
             "kind": adapter,
             "layers": len(caches),

@@ -17,6 +17,7 @@ from rules_executorch import compat
 from rules_executorch.backends import Backend, check_options, find_backend
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
+from rules_executorch.quantize import SCHEMES
 from rules_executorch.model import PREFIX
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from rules_executorch.options import LowerOptions
+
+
+_DEQUANTIZE = "torchao::dequantize_affine"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +69,38 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
         raise _nothing_taken(backend, dtype)
 
 
+def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None) -> None:
+    """Refuses a quantization scheme whose kernels the backend does not have.
+
+    Args:
+        backend: the backend.
+        quantization: of the export, as the signature holds it, or None.
+
+    Raises:
+        UserError: names the schemes that the backend takes.
+    """
+    if quantization is None:
+        return
+    for option, given, taken in (
+        ("quantization", quantization["scheme"], backend.schemes),
+        ("quantization_embedding", quantization["embedding"], backend.embedding_schemes),
+    ):
+        if given is not None and given not in taken:
+            takes = f"Export with {option} = one of {', '.join(taken)}" if taken else ""
+            raise UserError(
+                f'The backend {backend.name} has no kernels for {option} = "{given}".',
+                instead=f"{takes or f'Export without {option}'}, or choose another backend.",
+            )
+    group_size, multiple = quantization["group_size"], backend.group_multiple
+    if SCHEMES[quantization["scheme"]].grouped and group_size % multiple:
+        raise UserError(
+            f"The backend {backend.name} takes groups of {multiple} weights or multiples of it, "
+            f"and quantization_group_size is {group_size}.",
+            instead=f"Write quantization_group_size = {multiple}, and mind that it has to divide "
+            "the widths of the layers.",
+        )
+
+
 def lower_program(
     program: ExportedProgram,
     signature: Mapping[str, Any],
@@ -85,12 +121,17 @@ def lower_program(
     backend = find_backend(options.backend)
     dtype = signature["dtype"]
     check_lowering(backend, options, dtype)
+    quantization = signature["options"]["quantization"]
+    check_quantization(backend, quantization)
+    partitioners = backend.partitioners
+    if quantization is not None and backend.quantized_partitioners is not None:
+        partitioners = backend.quantized_partitioners
     # Passes refuse the call of the guards that unlifting would put into the graph.
     program._guards_code = []
     with torch.no_grad(), compat.fast_lowering() as patches:
         edge = to_edge_transform_and_lower(
             {"forward": program},
-            partitioner={"forward": backend.partitioners(options.backend_options)},
+            partitioner={"forward": partitioners(options.backend_options)},
             constant_methods=dict(constants),
             compile_config=backend.compile_config(),
         )
@@ -98,6 +139,14 @@ def lower_program(
         taken = any(counted.delegates for counted in delegation.values())
         if backend.delegates() and not taken and not options.allow_undelegated:
             raise _nothing_taken(backend, dtype)
+        left = sum(counted.undelegated.get(_DEQUANTIZE, 0) for counted in delegation.values())
+        if left and not options.allow_undelegated:
+            raise UserError(
+                f"The backend {backend.name} left {left} quantized weights to the portable kernels, "
+                "which would dequantize them at every call.",
+                instead="Choose another scheme or group size, or write allow_undelegated = True if "
+                "that is what you want.",
+            )
         tied_copies = {
             name: copies(edge.exported_program("forward"), PREFIX + name)
             for name in sorted(set(signature["ties"].values()))

@@ -5,6 +5,7 @@ The manifest depends on the inputs alone: no time, path, host name or duration i
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import importlib.metadata
@@ -107,7 +108,24 @@ def make_manifest(
             "tokenizer": (description.get("tokenizer") or {}).get("vocab_size"),
         },
         "tied": _tied(signature, lowered.tied_copies),
-        "quantization": signature["options"]["quantization"],
+        "quantization": _quantization(signature),
+    }
+
+
+def _quantization(signature: Mapping[str, Any]) -> dict[str, Any] | None:
+    options = signature["options"]["quantization"]
+    if options is None:
+        return None
+    return {
+        "options": options,
+        "quantized": {
+            weight["name"]: {"scheme": weight["scheme"], "group_size": weight["group_size"]}
+            for weight in signature["quantized"]
+        },
+        "skipped": {
+            name: f"groups of {options['group_size']} do not divide its width, {width}"
+            for name, width in signature["not_quantized"].items()
+        },
     }
 
 
@@ -115,9 +133,15 @@ def _tied(
     signature: Mapping[str, Any], copies: Mapping[str, Sequence[str]]
 ) -> list[dict[str, Any]]:
     found = []
+    quantized = {weight["name"] for weight in signature["quantized"]}
     for name, places in copies.items():
-        aliases = [alias for alias, kept in signature["ties"].items() if kept == name]
-        found.append({"names": [name, *sorted(aliases)], "stored_in": list(places)})
+        aliases = [
+            alias
+            for alias, kept in signature["ties"].items()
+            if kept == name and not {alias, name} & quantized
+        ]
+        if aliases:
+            found.append({"names": [name, *sorted(aliases)], "stored_in": list(places)})
     return found
 
 
@@ -192,6 +216,13 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
         names = " and ".join(f"`{name}`" for name in tied["names"])
         times = "once" if count == 1 else f"{count} times"
         notes.append(f"{names} are one matrix, stored {times} ({where}).")
+    quantization = manifest["quantization"]
+    if quantization is not None:
+        counts = collections.Counter(how["scheme"] for how in quantization["quantized"].values())
+        stored = ", ".join(f"{count} as {scheme}" for scheme, count in sorted(counts.items()))
+        notes.append(f"Quantized weights: {stored}.")
+        for name, why in quantization["skipped"].items():
+            notes.append(f"`{name}` is not quantized: {why}.")
     vocab = manifest["vocab_size"]
     if vocab["tokenizer"] is not None and vocab["tokenizer"] != vocab["model"]:
         notes.append(

@@ -34,7 +34,8 @@ PREFIX = "model."
 
 
 @contextlib.contextmanager
-def _untouched_memory() -> Iterator[None]:
+def untouched_memory() -> Iterator[None]:
+    """Within it, new parameters and empty tensors are reserved and never written."""
     from transformers.initialization import no_init_weights
 
     filled = torch.utils.deterministic.fill_uninitialized_memory
@@ -99,7 +100,7 @@ def build_model(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
             instead="Choose a decoder-only checkpoint, such as Llama, Qwen or Gemma.",
         )
     attention = "sdpa" if kind._supports_sdpa else "eager"
-    with _untouched_memory():
+    with untouched_memory():
         model = AutoModelForCausalLM.from_config(
             config, dtype=DTYPES[dtype], attn_implementation=attention
         )

@@ -15,6 +15,7 @@ import torch
 from rules_executorch.errors import UserError
 from rules_executorch.model import build_model, load_weights
 from rules_executorch.operators import load_operators_of
+from rules_executorch.quantize import dequantized_weight
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -151,10 +152,29 @@ class RuntimeProgram:
 class Eager:
     """The transformers model of a checkpoint, without a cache."""
 
-    def __init__(self, config: PreTrainedConfig, weights: Weights, dtype: str) -> None:
-        """Builds the model and gives it the checkpoint's weights."""
+    def __init__(
+        self,
+        config: PreTrainedConfig,
+        weights: Weights,
+        dtype: str,
+        quantized: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Builds the model and gives it the checkpoint's weights.
+
+        Args:
+            config: of the checkpoint.
+            weights: of the checkpoint.
+            dtype: a key of `DTYPES`.
+            quantized: weights that the program has quantized, as its signature lists them. The
+                reference has what they are worth then, in floating point, so that a difference is
+                one of the program and not of the scheme.
+        """
         self.model = build_model(config, dtype)
         load_weights(self.model, weights, dtype)
+        for how in quantized:
+            layer = self.model.get_submodule(how["name"].rpartition(".")[0])
+            value = dequantized_weight(layer.weight.detach(), how)
+            layer.weight = torch.nn.Parameter(value, requires_grad=False)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """Embeddings, (batch, sequence, hidden size), of ids, int64 (batch, sequence)."""

@@ -24,6 +24,7 @@ from torch.export.pt2_archive import constants as archive
 from rules_executorch.errors import UserError
 from rules_executorch.files import whole_file
 from rules_executorch.model import DTYPES, PREFIX
+from rules_executorch.quantize import quantize_weight
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -101,16 +102,31 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
         UserError: a parameter is missing or has another shape.
     """
     wanted = {tensor["name"]: tuple(tensor["shape"]) for tensor in signature["parameters"]}
+    sources = {}
+    for weight in signature["quantized"]:
+        # A layer that lost its tie when it was quantized still takes its values from the other.
+        source = signature["ties"].get(weight["name"], weight["name"])
+        sources[weight["name"]] = source
+        wanted[source] = tuple(weight["shape"])
     found = weights.resolve(
         wanted, tied=signature["ties"], base_prefix=signature["base_model_prefix"]
     )
     state = program.state_dict
-    for tensor in signature["parameters"]:
-        name = tensor["name"]
-        value = weights.tensor(found[name]).to(DTYPES[tensor["dtype"]])
-        if PREFIX + name in program.graph_signature.parameters:
+    parameters = set(program.graph_signature.parameters)
+
+    def put(name: str, value: torch.Tensor) -> None:
+        if PREFIX + name in parameters:
             value = torch.nn.Parameter(value, requires_grad=False)
         state[PREFIX + name] = value
+
+    for tensor in signature["parameters"]:
+        name = tensor["name"]
+        put(name, weights.tensor(found[name]).to(DTYPES[tensor["dtype"]]))
+    for weight in signature["quantized"]:
+        values = weights.tensor(found[sources[weight["name"]]]).to(DTYPES[signature["dtype"]])
+        parts = quantize_weight(values, weight)
+        for name, part in zip(weight["parts"], parts, strict=True):
+            put(name, part)
 
 
 def _records(program: ExportedProgram) -> dict[str, bytes]:

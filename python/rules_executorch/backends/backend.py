@@ -24,6 +24,10 @@ class Backend:
         compile_config: makes the configuration of the edge dialect.
         options_schema: JSON schema of the options; `properties` lists every one.
         needs: what has to be installed beside executorch itself, in words; empty for nothing.
+        schemes: source quantization schemes of linear layers that its kernels compute.
+        group_multiple: what the group size of a grouped scheme has to be a multiple of.
+        embedding_schemes: those of embeddings.
+        quantized_partitioners: in place of `partitioners` for a program with such a scheme.
     """
 
     name: str
@@ -33,6 +37,10 @@ class Backend:
     compile_config: Callable[[], EdgeCompileConfig]
     options_schema: Mapping[str, Any]
     needs: str = ""
+    schemes: tuple[str, ...] = ()
+    group_multiple: int = 1
+    embedding_schemes: tuple[str, ...] = ()
+    quantized_partitioners: Callable[[Mapping[str, Any]], list[Partitioner]] | None = None
 
     def delegates(self) -> bool:
         """Whether it takes parts of the graph away from the portable kernels."""

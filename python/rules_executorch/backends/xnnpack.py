@@ -27,11 +27,25 @@ def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
     ]
 
 
+def _quantized_partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
+        XnnpackDynamicallyQuantizedPartitioner,
+    )
+
+    # The linear layers with dynamically quantized inputs go first, each with the operators that
+    # quantize its input; together with its neighbours such a layer would not be recognised.
+    return [XnnpackDynamicallyQuantizedPartitioner(), *_partitioners(options)]
+
+
 BACKEND = Backend(
     name="xnnpack",
     runtime_name="XnnpackBackend",
     dtypes=("float32", "float16"),
     partitioners=_partitioners,
+    schemes=("8da4w", "8da8w"),
+    group_multiple=32,
+    embedding_schemes=("4w", "8w"),
+    quantized_partitioners=_quantized_partitioners,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     options_schema={
         "type": "object",

@@ -47,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.backends import find_backend
         from rules_executorch.checkpoint.weights import open_weights
         from rules_executorch.inspect import inspect_program
-        from rules_executorch.lower import check_lowering, lower_program
+        from rules_executorch.lower import check_lowering, check_quantization, lower_program
         from rules_executorch.manifest import Inputs, make_manifest, render_report
         from rules_executorch.program import bind_weights, read_program
         from rules_executorch.runner_contract import constant_methods
 
-        check_lowering(find_backend(options.backend), options, signature["dtype"])
+        backend = find_backend(options.backend)
+        check_lowering(backend, options, signature["dtype"])
+        check_quantization(backend, signature["options"]["quantization"])
         if signature["options"]["custom_ops"]:
             load_llm_operators()
         program = read_program(args.exported)

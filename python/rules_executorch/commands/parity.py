@@ -33,6 +33,11 @@ def run(args: argparse.Namespace) -> int:
     """Compares, prints a table, and fails with a sentence; see `rules_executorch.parity`."""
     quiet_libraries()
     signature = read_json(args.signature, "The signature of the exported program")
+    if signature["quantized"] and args.tolerance is None:
+        raise UserError(
+            "The program is quantized, so how far its logits may be from eager is for you to say.",
+            instead='Write a tolerance, for example tolerance = "0.05".',
+        )
     with hermetic():
         seed_torch()
         from rules_executorch import parity
@@ -44,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         with open_weights(args.weights) as weights:
             outcome = parity.compare(
                 program,
-                parity.Eager(config, weights, signature["dtype"]),
+                parity.Eager(config, weights, signature["dtype"], signature["quantized"]),
                 signature,
                 tolerance=args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]],
                 window=parity.sliding_window(config),
