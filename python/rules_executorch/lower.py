@@ -17,8 +17,8 @@ from rules_executorch import compat
 from rules_executorch.backends import Backend, check_options, find_backend
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
-from rules_executorch.quantize import SCHEMES
 from rules_executorch.model import PREFIX
+from rules_executorch.quantize import SCHEMES
 
 if TYPE_CHECKING:
     from executorch.exir import ExecutorchProgramManager
@@ -142,8 +142,8 @@ def lower_program(
         left = sum(counted.undelegated.get(_DEQUANTIZE, 0) for counted in delegation.values())
         if left and not options.allow_undelegated:
             raise UserError(
-                f"The backend {backend.name} left {left} quantized weights to the portable kernels, "
-                "which would dequantize them at every call.",
+                f"The backend {backend.name} left {left} quantized weights to the portable "
+                "kernels, which would dequantize them at every call.",
                 instead="Choose another scheme or group size, or write allow_undelegated = True if "
                 "that is what you want.",
             )

@@ -18,7 +18,7 @@ from rules_executorch.errors import UserError
 from rules_executorch.export import example_inputs, export_model, sequence_length
 from rules_executorch.lower import lower_program
 from rules_executorch.model import build_model, load_weights, ties
-from rules_executorch.options import ExportOptions, LowerOptions, Quantization
+from rules_executorch.options import ExportOptions, LowerOptions
 from rules_executorch.program import bind_weights, read_program, write_program
 from rules_executorch.runner_contract import constant_methods
 
