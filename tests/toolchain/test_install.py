@@ -233,7 +233,7 @@ def test_the_command_line_reports_a_refusal(tmp_path: Path) -> None:
             f"--lock={tmp_path / 'bad.lock'}",
             f"--result={tmp_path / 'result.json'}",
         ],
-        env=os.environ | {"RULES_EXECUTORCH_CACHE": str(tmp_path)},
+        env=clean_environment() | {"RULES_EXECUTORCH_CACHE": str(tmp_path)},
         capture_output=True,
         text=True,
     )
