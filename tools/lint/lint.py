@@ -13,6 +13,9 @@ from pathlib import Path
 
 _STARLARK = ("*.bzl", "*.bazel", "*/BUILD", "BUILD")
 
+# Who may load a file is said in the file, by `visibility()`, and Bazel enforces it.
+_WARNINGS = "--warnings=-bzl-visibility"
+
 
 def checkout() -> Path:
     """Root of the checkout that this file, or the symlink to it in a runfiles tree, belongs to."""
@@ -43,12 +46,12 @@ def commands(fix: bool, buildifier: str, starlark: list[str]) -> list[list[str]]
         return [
             [*ruff, "check", "--no-cache", "--fix", "."],
             [*ruff, "format", "--no-cache", "."],
-            [buildifier, "--mode=fix", "--lint=fix", *starlark],
+            [buildifier, "--mode=fix", "--lint=fix", _WARNINGS, *starlark],
         ]
     return [
         [*ruff, "check", "--no-cache", "."],
         [*ruff, "format", "--no-cache", "--check", "."],
-        [buildifier, "--mode=check", "--lint=warn", *starlark],
+        [buildifier, "--mode=check", "--lint=warn", _WARNINGS, *starlark],
     ]
 
 
