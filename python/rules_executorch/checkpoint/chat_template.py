@@ -60,7 +60,7 @@ def render(
             add_generation_prompt=True,
             **{name: token for name, token in tokens.items() if token is not None},
         )
-    except (jinja2.TemplateError, TypeError, ValueError, RecursionError, OverflowError) as error:
+    except Exception as error:  # The template is a stranger's program: any error may come out.
         raise UserError(
             f"The chat template of the model could not be rendered: {error}.",
             instead="Use --no-chat-template to give the prompt as it is, or --system only with a"

@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", type=int, default=256)
     parser.add_argument("--seq-len", type=int, help="tokens of prompt and answer together")
     parser.add_argument(
-        "--temperature", type=float, default=0.0, help="0, the default, is greedy decoding"
+        "--temperature",
+        type=float,
+        default=0.0,
+        help="from 0, greedy decoding and the default, to 1",
     )
 
 
@@ -57,10 +60,10 @@ def run(args: argparse.Namespace) -> int:
     for path in filter(None, (args.program, args.data, args.tokenizer)):
         if not os.path.isfile(path):
             raise UserError(f"The file {path} does not exist.", instead="Build it first.")
-    if not args.temperature >= 0:
+    if not 0 <= args.temperature <= 1:
         raise UserError(
-            f"--temperature {args.temperature} is below 0.",
-            instead="Write 0 for greedy decoding, or a number above it.",
+            f"--temperature {args.temperature} is not from 0 to 1, as the runner wants it.",
+            instead="Write 0 for greedy decoding, or a number up to 1.",
         )
     if not args.prompt:
         raise UserError("The prompt is empty.", instead="Write some text after --prompt.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+
 from rules_executorch.checkpoint import tiny_tokenizer
 
 HIDDEN, INNER, HEADS, GROUPS, VOCAB, HEAD_DIM = 256, 512, 4, 2, 288, 64

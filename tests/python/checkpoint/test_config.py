@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import CASES, MODELS
+
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.errors import UserError
 

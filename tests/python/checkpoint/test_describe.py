@@ -15,6 +15,7 @@ import gguf_models
 import jsonschema
 import pytest
 from builders import CASES, MODELS, floats
+
 from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.describe import license_of
 from rules_executorch.cli import main

@@ -11,6 +11,7 @@ import gguf_models
 import numpy as np
 import pytest
 from builders import Gguf
+
 from rules_executorch.checkpoint.gguf_header import GgufFile
 from rules_executorch.errors import UserError
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import gguf_models
 import pytest
+from tokenizers import Tokenizer
+
 from rules_executorch.checkpoint import gguf_tokenizer, tiny_tokenizer
 from rules_executorch.checkpoint.gguf_header import GgufFile
 from rules_executorch.errors import UserError
-from tokenizers import Tokenizer
 
 TEXTS = (
     "the and of in 2024, 31415",

@@ -9,13 +9,14 @@ import gguf_models
 import numpy as np
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
 from rules_executorch.checkpoint import gguf_architectures as architectures
 from rules_executorch.checkpoint.gguf_file import GgufWeights
 from rules_executorch.checkpoint.gguf_header import GgufFile
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.errors import UserError
-from transformers import AutoConfig, AutoModelForCausalLM
-from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 SAME_BITS = {
     "dtype",

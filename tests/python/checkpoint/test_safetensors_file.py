@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from builders import entry, safetensors
+from safetensors.torch import load_file, save_file
+
 from rules_executorch.checkpoint import safetensors_writer
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
 from rules_executorch.errors import UserError
-from safetensors.torch import load_file, save_file
 
 A = entry("F32", [2], 0, 8)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import floats
+
 from rules_executorch.checkpoint.sharded import few, open_shards
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.errors import UserError

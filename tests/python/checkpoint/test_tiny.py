@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from builders import CASES, MODELS
+
 from rules_executorch.checkpoint import tiny, tiny_tokenizer
 from rules_executorch.checkpoint.config import load_config
 from rules_executorch.checkpoint.weights import open_weights

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from rules_executorch.checkpoint import tokenizer
 from rules_executorch.errors import UserError
 
@@ -35,8 +36,9 @@ def test_unigram(tmp_path: Path) -> None:
 
 
 def test_the_size_is_that_of_the_library(tmp_path: Path) -> None:
-    from rules_executorch.checkpoint import tiny_tokenizer
     from tokenizers import Tokenizer
+
+    from rules_executorch.checkpoint import tiny_tokenizer
 
     value, _ = tiny_tokenizer.make(320, eos_ids=(2,), bos_id=1, pad_id=0)
     path = write(tmp_path, "tokenizer.json", value)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from builders import floats
+
 from rules_executorch.checkpoint import safetensors_writer
 from rules_executorch.checkpoint.weights import Weights, open_weights
 from rules_executorch.errors import UserError
