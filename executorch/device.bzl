@@ -20,7 +20,7 @@ Provider: `ExecutorchDeviceInfo`.
 
 load("//executorch/private:device.bzl", _executorch_device = "executorch_device")
 
-def executorch_device(name, backend, options = {}, constraint_values = [], **kwargs):
+def executorch_device(name, backend, options = {}, constraint_values = [], packages = None, **kwargs):
     """Declares a device.
 
     Args:
@@ -31,6 +31,8 @@ def executorch_device(name, backend, options = {}, constraint_values = [], **kwa
             strings, lists of strings. A name that the backend does not have is an error.
         constraint_values: what an app's platform must have for a program of this device to fit.
             Empty fits every platform.
+        packages: what a backend needs beside ExecuTorch itself, for example
+            `@executorch_toolchains//:coreml`; installed when something is lowered for the device.
         **kwargs: attributes that every rule has, such as `visibility`.
     """
     if type(options) != type({}):
@@ -41,5 +43,6 @@ def executorch_device(name, backend, options = {}, constraint_values = [], **kwa
         backend = backend,
         options_json = json.encode(options),
         constraint_values = constraint_values,
+        packages = packages,
         **kwargs
     )

@@ -109,11 +109,24 @@ def command_args(ctx, command):
     args.add("--target", display_label(ctx.label))
     return args
 
-def command_tools(ctx):
+def command_toolchain(ctx, packages = None):
+    """The Python that runs a command.
+
+    Args:
+        ctx: the context of a rule with the toolchain.
+        packages: `ExecutorchToolchainInfo` of a device that needs more than the toolchain, or None.
+
+    Returns:
+        Something with the fields of `ExecutorchToolchainInfo`.
+    """
+    return packages or ctx.toolchains[TOOLCHAIN_TYPE]
+
+def command_tools(ctx, packages = None):
     """Files that a command needs beside its arguments.
 
     Args:
         ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
+        packages: see `command_toolchain`.
 
     Returns:
         A depset of Files: the Python sources and the toolchain.
@@ -122,11 +135,11 @@ def command_tools(ctx):
         [ctx.file._main],
         transitive = [
             ctx.attr._sources[DefaultInfo].files,
-            ctx.toolchains[TOOLCHAIN_TYPE].files,
+            command_toolchain(ctx, packages).files,
         ],
     )
 
-def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memory):
+def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memory, packages = None):
     """Registers the action that runs a subcommand.
 
     Args:
@@ -137,6 +150,7 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         inputs: list or depset of Files.
         outputs: list of Files.
         memory: value of the `memory` attribute.
+        packages: see `command_toolchain`.
     """
     if memory not in _RESOURCE_SETS:
         refuse(
@@ -144,7 +158,7 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
             "memory = \"{}\" is not a size the scheduler knows.".format(memory),
             "Write one of {}.".format(", ".join(_RESOURCE_SETS.keys())),
         )
-    toolchain = ctx.toolchains[TOOLCHAIN_TYPE]
+    toolchain = command_toolchain(ctx, packages)
     start = ctx.actions.args()
     start.add(ctx.file._main)
 
@@ -166,5 +180,5 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         env = COMMAND_ENV,
         execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements,
         resource_set = _RESOURCE_SETS[memory],
-        toolchain = TOOLCHAIN_TYPE,
+        toolchain = None if packages else TOOLCHAIN_TYPE,
     )

@@ -5,14 +5,19 @@ The Python registry (`rules_executorch/backends`) says the same, and a test comp
 
 visibility("//...")
 
-# Name of the backend: dtypes of the programs it takes parts of, and the type of each option.
+# Name of the backend: dtypes of the programs it takes parts of, quantization schemes of linear
+# layers and of embeddings that it has kernels for, and the type of each option.
 BACKENDS = {
     "portable": struct(
         dtypes = ["float32", "float16", "bfloat16"],
+        schemes = [],
+        embedding_schemes = [],
         options = {},
     ),
     "xnnpack": struct(
         dtypes = ["float32", "float16"],
+        schemes = ["8da4w", "8da8w"],
+        embedding_schemes = ["4w", "8w"],
         options = {
             "non_static_weights": "bool",
             "per_op_mode": "bool",

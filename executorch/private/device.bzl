@@ -1,8 +1,9 @@
 """The rule behind the macro `executorch_device`; documented in //executorch:device.bzl."""
 
 load("//executorch/private:backends.bzl", "BACKENDS")
-load("//executorch/private:messages.bzl", "quoted", "refuse")
+load("//executorch/private:messages.bzl", "check_one_of", "refuse")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
+load("//executorch/private/providers:executorch_toolchain_info.bzl", "ExecutorchToolchainInfo")
 
 visibility("//...")
 
@@ -23,12 +24,7 @@ def _check_option(ctx, backend, name, value):
 
 def _executorch_device_impl(ctx):
     backend = ctx.attr.backend
-    if backend not in BACKENDS:
-        refuse(
-            ctx,
-            "backend = \"{}\" is not known.".format(backend),
-            "Write backend = {}.".format(quoted(BACKENDS.keys())),
-        )
+    check_one_of(ctx, "backend", backend, BACKENDS.keys())
     options = json.decode(ctx.attr.options_json)
     for name, value in options.items():
         _check_option(ctx, backend, name, value)
@@ -39,6 +35,7 @@ def _executorch_device_impl(ctx):
             backend = backend,
             options = options,
             constraint_values = [target.label for target in ctx.attr.constraint_values],
+            packages = ctx.attr.packages[ExecutorchToolchainInfo] if ctx.attr.packages else None,
         ),
     ]
 
@@ -56,6 +53,11 @@ executorch_device = rule(
         "constraint_values": attr.label_list(
             providers = [platform_common.ConstraintValueInfo],
             doc = "What an app's platform must have for the program to fit.",
+        ),
+        "packages": attr.label(
+            cfg = "exec",
+            providers = [ExecutorchToolchainInfo],
+            doc = "Python packages to lower with, where the toolchain's own are not enough.",
         ),
     },
     doc = "A device to lower for.",

@@ -2,7 +2,7 @@
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
 load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "refuse")
-load("//executorch/private:options.bzl", "DTYPES", "INPUT_FORMS", "LOGITS")
+load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "INPUT_FORMS", "LOGITS", "QUANTIZATIONS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
@@ -26,7 +26,13 @@ def _check(ctx):
             ),
             "Write a max_seq_len of at most {}, or a longer cache.".format(attr.max_cache_len),
         )
-    if not attr.quantization:
+    for name in attr.custom_ops:
+        check_one_of(ctx, "custom_ops", name, CUSTOM_OPS)
+    if attr.quantization:
+        check_one_of(ctx, "quantization", attr.quantization, QUANTIZATIONS)
+        if attr.quantization_embedding:
+            check_one_of(ctx, "quantization_embedding", attr.quantization_embedding, EMBEDDING_QUANTIZATIONS)
+    else:
         for name, is_set in {
             "quantization_embedding": attr.quantization_embedding != "",
             "quantization_allow_skipped": attr.quantization_allow_skipped,
@@ -97,6 +103,8 @@ def _executorch_export_impl(ctx):
             max_cache_len = ctx.attr.max_cache_len,
             dtype = ctx.attr.dtype,
             input_form = ctx.attr.input_form,
+            quantization = ctx.attr.quantization,
+            quantization_embedding = ctx.attr.quantization_embedding,
             model = model,
         ),
     ]
@@ -143,17 +151,21 @@ executorch_export = rule(
                   "all that generation needs; `all` gives those of every position.",
         ),
         "custom_ops": attr.string_list(
-            doc = "ExecuTorch's own operators to use in place of torch's, by name.",
+            doc = "ExecuTorch's own operators to use in place of torch's: " + ", ".join(CUSTOM_OPS) +
+                  ". For runtimes that have them, as those for CPUs do.",
         ),
         "quantization": attr.string(
-            doc = "A scheme that changes the graph, for example `8da4w`. Empty means none.",
+            doc = "How the weights of linear layers are stored: " + ", ".join(QUANTIZATIONS) +
+                  " (bits of weights, after `8da` with activations quantized to 8 bits as the " +
+                  "program runs). Empty means not quantized.",
         ),
         "quantization_group_size": attr.int(
             default = 32,
             doc = "Weights that share a scale, for grouped schemes. It has to divide the layers' widths.",
         ),
         "quantization_embedding": attr.string(
-            doc = "Scheme of the embedding, for example `8w`. Empty means none.",
+            doc = "How the embeddings are stored: " + ", ".join(EMBEDDING_QUANTIZATIONS) +
+                  ". Empty means not quantized.",
         ),
         "quantization_allow_skipped": attr.bool(
             doc = "Whether layers that the scheme does not fit may stay as they are.",

@@ -36,7 +36,7 @@ def _executorch_generate_impl(ctx):
         arguments += ["--tokenizer-config", model.tokenizer_config]
     if model.chat_template:
         arguments += ["--chat-template", model.chat_template]
-    return [command_executable(ctx, "generate", arguments)]
+    return [command_executable(ctx, "generate", arguments, program.device.packages)]
 
 executorch_generate = rule(
     implementation = _executorch_generate_impl,

@@ -1,6 +1,6 @@
 """Executables that run a subcommand from runfiles: tests, and what `bazel run` starts."""
 
-load("//executorch/private:actions.bzl", "TOOLCHAIN_TYPE", "command_tools")
+load("//executorch/private:actions.bzl", "command_toolchain", "command_tools")
 load("//executorch/private:messages.bzl", "display_label")
 
 visibility("//...")
@@ -35,7 +35,7 @@ def runfile_path(ctx, file):
         return file.short_path[len("../"):]
     return "{}/{}".format(ctx.workspace_name, file.short_path)
 
-def command_executable(ctx, command, arguments):
+def command_executable(ctx, command, arguments, packages = None):
     """Declares the executable of a target that runs a subcommand.
 
     Args:
@@ -43,6 +43,7 @@ def command_executable(ctx, command, arguments):
         command: name of the subcommand.
         arguments: list of strings and Files. A File becomes its path in the runfiles, where the
             command runs. What a user gives after `--` is appended.
+        packages: see `command_toolchain`.
 
     Returns:
         A `DefaultInfo`.
@@ -64,7 +65,7 @@ def command_executable(ctx, command, arguments):
         _SCRIPT.format(
             command = command,
             target = display_label(ctx.label),
-            launcher = _shell_quoted("./" + runfile_path(ctx, ctx.toolchains[TOOLCHAIN_TYPE].launcher)),
+            launcher = _shell_quoted("./" + runfile_path(ctx, command_toolchain(ctx, packages).launcher)),
             main = _shell_quoted(runfile_path(ctx, ctx.file._main)),
             params = _shell_quoted(runfile_path(ctx, params)),
         ),
@@ -72,5 +73,5 @@ def command_executable(ctx, command, arguments):
     )
     return DefaultInfo(
         executable = script,
-        runfiles = ctx.runfiles([params] + needed, transitive_files = command_tools(ctx)),
+        runfiles = ctx.runfiles([params] + needed, transitive_files = command_tools(ctx, packages)),
     )

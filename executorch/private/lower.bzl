@@ -10,26 +10,41 @@ load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgra
 
 visibility("//...")
 
-def _check_dtype(ctx, exported, backend):
-    dtypes = BACKENDS[backend].dtypes
-    if exported.dtype == "auto" or exported.dtype in dtypes or ctx.attr.allow_undelegated:
-        return
-    refuse(
-        ctx,
-        "{} has dtype {}, of which the backend {} takes nothing.".format(
-            display_label(exported.label),
-            exported.dtype,
-            backend,
-        ),
-        "Export with dtype = {}, choose a device of another backend, or write allow_undelegated = True.".format(quoted(dtypes)),
-    )
+def _check_backend(ctx, exported, backend):
+    """Refuses what the action would refuse as well, before the export runs."""
+    takes = BACKENDS[backend]
+    if exported.dtype != "auto" and exported.dtype not in takes.dtypes and not ctx.attr.allow_undelegated:
+        refuse(
+            ctx,
+            "{} has dtype {}, of which the backend {} takes nothing.".format(
+                display_label(exported.label),
+                exported.dtype,
+                backend,
+            ),
+            "Export with dtype = {}, choose a device of another backend, or write allow_undelegated = True.".format(quoted(takes.dtypes)),
+        )
+    for name, value, known in [
+        ("quantization", exported.quantization, takes.schemes),
+        ("quantization_embedding", exported.quantization_embedding, takes.embedding_schemes),
+    ]:
+        if value and value not in known:
+            refuse(
+                ctx,
+                "{} has {} = \"{}\", for which the backend {} has no kernels.".format(
+                    display_label(exported.label),
+                    name,
+                    value,
+                    backend,
+                ),
+                "Export with {} = {}, or choose a device of another backend.".format(name, quoted(known)) if known else "Export without {}, or choose a device of another backend.".format(name),
+            )
 
 def _executorch_lower_impl(ctx):
     name = ctx.label.name
     exported = ctx.attr.exported[ExportedProgramInfo]
     device = ctx.attr.device[ExecutorchDeviceInfo]
     model = exported.model
-    _check_dtype(ctx, exported, device.backend)
+    _check_backend(ctx, exported, device.backend)
 
     options = ctx.actions.declare_file(name + ".options.json")
     ctx.actions.write(
@@ -72,6 +87,7 @@ def _executorch_lower_impl(ctx):
         inputs = inputs,
         outputs = outputs,
         memory = ctx.attr.memory,
+        packages = device.packages,
     )
 
     files = depset([program] + ([data] if data else []))

@@ -54,7 +54,7 @@ def check_one_of(ctx, attribute, value, allowed):
         refuse(
             ctx,
             "{} = \"{}\" is not known.".format(attribute, value),
-            "Write {} = {}.".format(attribute, quoted(allowed)),
+            "Write {}.".format(quoted(allowed)),
         )
 
 def check_at_least(ctx, attribute, value, minimum):

@@ -9,3 +9,9 @@ DTYPES = ["auto", "float32", "float16", "bfloat16"]
 INPUT_FORMS = ["input_ids", "inputs_embeds"]
 
 LOGITS = ["last", "all"]
+
+CUSTOM_OPS = ["custom_kv_cache", "custom_sdpa"]
+
+QUANTIZATIONS = ["8da4w", "8da8w", "4w", "8w"]
+
+EMBEDDING_QUANTIZATIONS = ["4w", "8w"]

@@ -52,7 +52,7 @@ def _executorch_parity_test_impl(ctx):
     if ctx.attr.tolerance:
         arguments += ["--tolerance", ctx.attr.tolerance]
     return [
-        command_executable(ctx, "parity", arguments),
+        command_executable(ctx, "parity", arguments, program.device.packages),
         testing.ExecutionInfo({"block-network": "1"}),
     ]
 

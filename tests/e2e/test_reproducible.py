@@ -1,4 +1,4 @@
-"""The same bytes from another checkout, output base, HOME, hash seed and locale, without workers."""
+"""The same bytes from another checkout, output base, HOME, hash seed and locale, no workers."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rules_executorch import backends
+from rules_executorch import backends, quantize
+from rules_executorch.adapters import custom_ops
 
 PRIVATE = Path(__file__).parents[2] / "executorch" / "private"
 
@@ -37,6 +38,8 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
     options = backend.options_schema["properties"]
     assert table.options == {key: TYPES[value["type"]] for key, value in options.items()}
     assert tuple(table.dtypes) == backend.dtypes
+    assert tuple(table.schemes) == backend.schemes
+    assert tuple(table.embedding_schemes) == backend.embedding_schemes
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,10 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
 )
 def test_an_option_has_the_same_values(constant, option):
     assert starlark("options.bzl")[constant] == schema("export")[option]["enum"]
+
+
+def test_operators_and_schemes_are_the_same():
+    options = starlark("options.bzl")
+    assert tuple(options["CUSTOM_OPS"]) == custom_ops.CUSTOM_OPS
+    assert options["QUANTIZATIONS"] == list(quantize.SCHEMES)
+    assert options["EMBEDDING_QUANTIZATIONS"] == list(quantize.EMBEDDING_SCHEMES)

@@ -77,7 +77,7 @@ def export_test_suite(name):
         name = "export_everything",
         batch_size = 2,
         custom_ops = [
-            "kv_cache",
+            "custom_kv_cache",
             "custom_sdpa",
         ],
         dtype = "float16",
@@ -120,7 +120,7 @@ def export_test_suite(name):
         name = "export_all_options_test",
         options = json.encode({
             "batch_size": 2,
-            "custom_ops": ["custom_sdpa", "kv_cache"],
+            "custom_ops": ["custom_kv_cache", "custom_sdpa"],
             "dtype": "float16",
             "dynamic_seq_len": False,
             "input_form": "inputs_embeds",
@@ -182,6 +182,18 @@ def export_test_suite(name):
         "export_skipped_without_scheme_test": struct(
             attributes = {"quantization_allow_skipped": True},
             words = ["quantization_allow_skipped is set, but quantization is not."],
+        ),
+        "export_custom_op_test": struct(
+            attributes = {"custom_ops": ["custom_sdpa", "custom_rope"]},
+            words = ["custom_ops = \"custom_rope\" is not known.", "\"custom_kv_cache\" or \"custom_sdpa\""],
+        ),
+        "export_scheme_test": struct(
+            attributes = {"quantization": "3w"},
+            words = ["quantization = \"3w\" is not known.", "\"8da4w\", \"8da8w\", \"4w\" or \"8w\""],
+        ),
+        "export_embedding_scheme_test": struct(
+            attributes = {"quantization": "8da4w", "quantization_embedding": "8da4w"},
+            words = ["quantization_embedding = \"8da4w\" is not known.", "\"4w\" or \"8w\""],
         ),
         "export_memory_test": struct(
             attributes = {"memory": "3g"},

@@ -3,7 +3,8 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("//executorch:defs.bzl", "executorch_device", "executorch_export", "executorch_lower")
 load("//executorch:providers.bzl", "ExecutorchDeviceInfo", "ExecutorchProgramInfo")
-load(":helpers.bzl", "action_of", "argument_after", "basenames", "refusal_test")
+load("//executorch:toolchain.bzl", "executorch_toolchain")
+load(":helpers.bzl", "action_of", "argument_after", "basenames", "empty_files", "refusal_test")
 
 def _lower_test_impl(ctx):
     env = analysistest.begin(ctx)
@@ -87,6 +88,16 @@ def _device_test_impl(ctx):
 
 _device_test = analysistest.make(_device_test_impl)
 
+def _packages_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    action = action_of(env, "ExecutorchLower")
+    asserts.true(env, action.argv[0].endswith("tests/starlark/packages.sh"), "the launcher is " + action.argv[0])
+    names = basenames(action.inputs)
+    asserts.true(env, "packages.sh" in names and "packages.json" in names, "launcher or marker is no input")
+    return analysistest.end(env)
+
+_packages_test = analysistest.make(_packages_test_impl)
+
 def lower_test_suite(name):
     """Declares the tests of `executorch_lower` and `executorch_device`.
 
@@ -132,6 +143,38 @@ def lower_test_suite(name):
         exported = ":export_bfloat16",
         tags = ["manual"],
     )
+    empty_files(
+        name = "packages_launcher",
+        names = ["packages.sh"],
+        tags = ["manual"],
+    )
+    empty_files(
+        name = "packages_marker",
+        names = ["packages.json"],
+        tags = ["manual"],
+    )
+    executorch_toolchain(
+        name = "packages",
+        launcher = ":packages_launcher",
+        marker = ":packages_marker",
+        tags = ["manual"],
+    )
+    executorch_device(
+        name = "with_packages",
+        backend = "portable",
+        packages = ":packages",
+        tags = ["manual"],
+    )
+    executorch_lower(
+        name = "lower_packages",
+        device = ":with_packages",
+        exported = ":export_sharded",
+        tags = ["manual"],
+    )
+    _packages_test(
+        name = "lower_packages_test",
+        target_under_test = ":lower_packages",
+    )
     _lower_test(
         name = "lower_test",
         target_under_test = ":lower",
@@ -159,6 +202,31 @@ def lower_test_suite(name):
             "Export with dtype = \"float32\" or \"float16\"",
             "allow_undelegated = True",
         ],
+    )
+    executorch_export(
+        name = "export_8w",
+        max_cache_len = 64,
+        model = ":hf_sharded",
+        quantization = "8w",
+        quantization_embedding = "8w",
+        tags = ["manual"],
+    )
+    refusal_test(
+        name = "lower_scheme_test",
+        rule = executorch_lower,
+        device = device,
+        exported = ":export_8w",
+        words = [
+            "//tests/starlark:export_8w has quantization = \"8w\", for which the backend xnnpack has no kernels.",
+            "Export with quantization = \"8da4w\" or \"8da8w\"",
+        ],
+    )
+    refusal_test(
+        name = "lower_no_schemes_test",
+        rule = executorch_lower,
+        device = "//executorch/devices:portable",
+        exported = ":export_8w",
+        words = ["the backend portable has no kernels.", "Export without quantization"],
     )
     refusal_test(
         name = "device_unknown_backend_test",
@@ -198,7 +266,10 @@ def lower_test_suite(name):
             "device_unknown_option_test",
             "lower_bfloat16_test",
             "lower_external_test",
+            "lower_no_schemes_test",
             "lower_options_test",
+            "lower_packages_test",
+            "lower_scheme_test",
             "lower_test",
         ],
     )

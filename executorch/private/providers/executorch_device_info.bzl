@@ -10,6 +10,8 @@ FIELDS = {
     "options": "dict: options of the backend, JSON values, only the ones that were set.",
     "constraint_values": "List of Labels: the constraint values an app's platform must have for " +
                          "the program to fit. Empty fits every platform.",
+    "packages": "`ExecutorchToolchainInfo` or None: the Python packages to lower with, where the " +
+                "toolchain's own are not enough.",
 }
 
 ExecutorchDeviceInfo = provider(doc = DOC, fields = FIELDS)

@@ -16,6 +16,8 @@ FIELDS = {
     "max_cache_len": "int: positions the static cache holds.",
     "dtype": "string: dtype of parameters, cache and activations; `auto` is the checkpoint's.",
     "input_form": "string: `input_ids` or `inputs_embeds`.",
+    "quantization": "string: scheme of the linear layers, or empty.",
+    "quantization_embedding": "string: scheme of the embeddings, or empty.",
     "model": "`HfModelInfo` of the model that was exported.",
 }
 
