@@ -14,7 +14,9 @@ The output is the program, `NAME.pte`, with the model's weights in it, and `NAME
 with `external_data = True`. It has the constant methods that ExecuTorch's LLM runner reads.
 
 Output groups: `manifest` (JSON: what went in, with hashes and versions, and what came out),
-`report` (the same for people, with what was delegated), `options` (`lower.schema.json`).
+`report` (the same for people, with what was delegated), `options` (`lower.schema.json`),
+`operators` (what the runtime needs, as ExecuTorch's selective build reads it; for several programs
+together see `executorch_operators`).
 
 Provider: `ExecutorchProgramInfo`.
 """

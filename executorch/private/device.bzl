@@ -34,6 +34,7 @@ def _executorch_device_impl(ctx):
             label = ctx.label,
             backend = backend,
             options = options,
+            constraints = [target[platform_common.ConstraintValueInfo] for target in ctx.attr.constraint_values],
             constraint_values = [target.label for target in ctx.attr.constraint_values],
             packages = ctx.attr.packages[ExecutorchToolchainInfo] if ctx.attr.packages else None,
         ),

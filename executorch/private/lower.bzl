@@ -3,6 +3,7 @@
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
 load("//executorch/private:backends.bzl", "BACKENDS")
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
+load("//executorch/private:operators.bzl", "select_operators")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
@@ -39,26 +40,45 @@ def _check_backend(ctx, exported, backend):
                 "Export with {} = {}, or choose a device of another backend.".format(name, quoted(known)) if known else "Export without {}, or choose a device of another backend.".format(name),
             )
 
-def _executorch_lower_impl(ctx):
-    name = ctx.label.name
+def lowering_key(ctx, device):
+    """What of a device reaches the action: devices with the same key have the same program.
+
+    Args:
+        ctx: the context of a rule with `LOWER_ATTRS`.
+        device: `ExecutorchDeviceInfo`.
+
+    Returns:
+        A string.
+    """
+    packages = device.packages.launcher.path if device.packages else None
+    return json.encode([_options(ctx, device), packages])
+
+def _options(ctx, device):
+    return {
+        "allow_undelegated": ctx.attr.allow_undelegated,
+        "backend": device.backend,
+        "backend_options": device.options,
+        "external_data": ctx.attr.external_data,
+    }
+
+def lower_for_device(ctx, device, name):
+    """Lowers an exported program.
+
+    Args:
+        ctx: the context of a rule with `LOWER_ATTRS`.
+        device: `ExecutorchDeviceInfo`.
+        name: name of the outputs, without extension.
+
+    Returns:
+        A struct of Files: program, data (None with the weights in the program), manifest, report,
+        options, and operators, which nothing builds unless it is asked for.
+    """
     exported = ctx.attr.exported[ExportedProgramInfo]
-    device = ctx.attr.device[ExecutorchDeviceInfo]
     model = exported.model
     _check_backend(ctx, exported, device.backend)
 
     options = ctx.actions.declare_file(name + ".options.json")
-    ctx.actions.write(
-        options,
-        json.encode_indent(
-            {
-                "allow_undelegated": ctx.attr.allow_undelegated,
-                "backend": device.backend,
-                "backend_options": device.options,
-                "external_data": ctx.attr.external_data,
-            },
-            indent = "  ",
-        ) + "\n",
-    )
+    ctx.actions.write(options, json.encode_indent(_options(ctx, device), indent = "  ") + "\n")
     program = ctx.actions.declare_file(name + ".pte")
     manifest = ctx.actions.declare_file(name + ".manifest.json")
     report = ctx.actions.declare_file(name + ".report.md")
@@ -89,49 +109,78 @@ def _executorch_lower_impl(ctx):
         memory = ctx.attr.memory,
         packages = device.packages,
     )
+    return struct(
+        data = data,
+        manifest = manifest,
+        operators = select_operators(ctx, [program], name + ".operators"),
+        options = options,
+        program = program,
+        report = report,
+    )
 
-    files = depset([program] + ([data] if data else []))
+def lowered_providers(ctx, device, exported, files):
+    """The providers of a program.
+
+    Args:
+        ctx: the rule context.
+        device: `ExecutorchDeviceInfo`.
+        exported: `ExportedProgramInfo`.
+        files: from `lower_for_device`.
+
+    Returns:
+        List of providers.
+    """
+    outputs = depset([files.program] + ([files.data] if files.data else []))
     return [
-        DefaultInfo(files = files, runfiles = ctx.runfiles(transitive_files = files)),
+        DefaultInfo(files = outputs, runfiles = ctx.runfiles(transitive_files = outputs)),
         OutputGroupInfo(
-            manifest = depset([manifest]),
-            options = depset([options]),
-            report = depset([report]),
+            manifest = depset([files.manifest]),
+            operators = depset([files.operators]),
+            options = depset([files.options]),
+            report = depset([files.report]),
         ),
         ExecutorchProgramInfo(
             label = ctx.label,
-            program = program,
-            data = data,
-            manifest = manifest,
-            report = report,
+            program = files.program,
+            data = files.data,
+            manifest = files.manifest,
+            report = files.report,
             device = device,
             exported = exported,
-            model = model,
+            model = exported.model,
         ),
     ]
 
+def _executorch_lower_impl(ctx):
+    device = ctx.attr.device[ExecutorchDeviceInfo]
+    files = lower_for_device(ctx, device, ctx.label.name)
+    return lowered_providers(ctx, device, ctx.attr.exported[ExportedProgramInfo], files)
+
+LOWER_ATTRS = COMMAND_ATTRS | TRANSITION_ATTRS | {
+    "exported": attr.label(
+        mandatory = True,
+        providers = [ExportedProgramInfo],
+        doc = "The `executorch_export` to lower.",
+    ),
+    "allow_undelegated": attr.bool(
+        doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
+              "an error, since such a program runs on the slow portable operators alone.",
+    ),
+    "external_data": attr.bool(
+        doc = "Whether the weights go into a `.ptd` beside the program.",
+    ),
+    "memory": memory_attr("4g"),
+}
+
 executorch_lower = rule(
     implementation = _executorch_lower_impl,
-    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "exported": attr.label(
-            mandatory = True,
-            providers = [ExportedProgramInfo],
-            doc = "The `executorch_export` to lower.",
-        ),
+    attrs = LOWER_ATTRS | {
         "device": attr.label(
             mandatory = True,
             providers = [ExecutorchDeviceInfo],
             doc = "The `executorch_device` to lower for, for example " +
                   "`@rules_executorch//executorch/devices:android_arm64_xnnpack`.",
         ),
-        "allow_undelegated": attr.bool(
-            doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
-                  "an error, since such a program runs on the slow portable operators alone.",
-        ),
-        "external_data": attr.bool(
-            doc = "Whether the weights go into a `.ptd` beside the program.",
-        ),
-        "memory": memory_attr("4g"),
     },
     cfg = normalize,
     doc = "Lowers an exported program for a device.",

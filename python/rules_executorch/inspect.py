@@ -20,6 +20,7 @@ from executorch.exir.scalar_type import ScalarType
 
 from rules_executorch.errors import UserError
 from rules_executorch.runner_contract import LISTS
+from rules_executorch.units import size_text
 
 if TYPE_CHECKING:
     from executorch.exir.schema import ExecutionPlan, Program
@@ -225,11 +226,3 @@ def render(info: ProgramInfo) -> str:
     lines.append("sizes")
     lines += [f"  {name:<12} {size_text(size)}" for name, size in info.sizes.items()]
     return "\n".join(lines)
-
-
-def size_text(size: int) -> str:
-    """Bytes for people: `412 B`, `1.50 MB` (powers of ten)."""
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= scale:
-            return f"{size / scale:.2f} {unit}"
-    return f"{size} B"

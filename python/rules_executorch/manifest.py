@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import find_backend
-from rules_executorch.inspect import size_text
+from rules_executorch.units import size_text
 
 if TYPE_CHECKING:
     from rules_executorch.inspect import ProgramInfo

@@ -8,6 +8,8 @@ FIELDS = {
     "label": "Label of the `executorch_device` target.",
     "backend": "string: name of the backend.",
     "options": "dict: options of the backend, JSON values, only the ones that were set.",
+    "constraints": "List of ConstraintValueInfo: the same as `constraint_values`, for " +
+                   "`ctx.target_platform_has_constraint`.",
     "constraint_values": "List of Labels: the constraint values an app's platform must have for " +
                          "the program to fit. Empty fits every platform.",
     "packages": "`ExecutorchToolchainInfo` or None: the Python packages to lower with, where the " +

@@ -12,9 +12,10 @@ from conftest import DESCRIPTION, Built
 
 from rules_executorch.cli import main
 from rules_executorch.errors import UserError
-from rules_executorch.inspect import inspect_program, size_text
+from rules_executorch.inspect import inspect_program
 from rules_executorch.manifest import Inputs, file_entry, make_manifest, render_report
 from rules_executorch.options import LowerOptions
+from rules_executorch.units import size_text
 
 
 @pytest.fixture(scope="module")
