@@ -1,8 +1,8 @@
 """Patches that make torch and executorch lower faster and in less memory, with the same result.
 
-    with fast_lowering() as report:
-        to_edge_transform_and_lower(...).to_executorch().save(...)
-    report.active, report.skipped
+with fast_lowering() as report:
+    to_edge_transform_and_lower(...).to_executorch().save(...)
+report.active, report.skipped
 """
 
 from __future__ import annotations

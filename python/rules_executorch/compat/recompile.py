@@ -8,7 +8,6 @@ because passes interpret the graph.
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,8 +18,7 @@ from torch.fx.graph_module import GraphModule
 from rules_executorch.compat.patch import replaced
 
 _STOCK_RECOMPILE = GraphModule.recompile
-_GENERATED = ("_code", "_lineno_map", "_prologue_start")
-_eager = contextvars.ContextVar("_eager", default=False)
+_READ = ("forward", "_code", "_lineno_map", "_prologue_start")
 
 
 class _OnRead:
@@ -54,6 +52,19 @@ class _PendingCode:
         return getattr(_generate(self._module), name)
 
 
+def _reducing(name: str) -> Callable[..., Any]:
+    """A method that generates the code before the stock method of that name reads it."""
+
+    def reduce(self: GraphModule, *args: Any) -> Any:
+        _generate(self)
+        return getattr(self, name)(*args)
+
+    return reduce
+
+
+_REDUCE = {name: _reducing(name) for name in ("__reduce__", "__reduce_package__")}
+
+
 def is_pending(module: GraphModule) -> bool:
     """Whether the code of a graph module has yet to be generated."""
     return isinstance(vars(type(module)).get("forward"), _OnRead)
@@ -61,44 +72,27 @@ def is_pending(module: GraphModule) -> bool:
 
 def _generate(module: GraphModule) -> PythonCode:
     cls = type(module)
-    for name in ("forward", *_GENERATED):
-        if isinstance(vars(cls).get(name), _OnRead):
+    if is_pending(module):
+        for name in (*_READ, *_REDUCE):
             delattr(cls, name)
     return _STOCK_RECOMPILE(module)
 
 
 def _deferred(module: GraphModule) -> Any:
-    if _eager.get():
-        return _STOCK_RECOMPILE(module)
     if isinstance(module._graph._codegen, _PyTreeCodeGen):
         module._in_spec = module._graph._codegen.pytree_info.in_spec
         module._out_spec = module._graph._codegen.pytree_info.out_spec
     if not is_pending(module):
         cls, owner = type(module), weakref.ref(module)
-        for name in ("forward", *_GENERATED):
+        for name in _READ:
             setattr(cls, name, _OnRead(owner, name))
+        for name, method in _REDUCE.items():
+            setattr(cls, name, method)
     return _PendingCode(module)
-
-
-def _eagerly(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def reduce(self: GraphModule, *args: Any) -> Any:
-        token = _eager.set(True)
-        try:
-            _generate(self)
-            return stock(self, *args)
-        finally:
-            _eager.reset(token)
-
-    return reduce
 
 
 @contextlib.contextmanager
 def deferred_recompile() -> Iterator[None]:
     """Make `GraphModule.recompile` take note only; reading or calling the module does the work."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(GraphModule, "recompile", _deferred))
-        # Pickling reads the instance's dictionary between two steps, so the code must be there.
-        for name in ("__reduce__", "__reduce_package__"):
-            stock = vars(GraphModule)[name]
-            stack.enter_context(replaced(GraphModule, name, _eagerly(stock)))
+    with replaced(GraphModule, "recompile", _deferred):
         yield
