@@ -12,13 +12,24 @@ Rests on `torch._export.serde.serialize` and `torch.export.pt2_archive`.
 from __future__ import annotations
 
 import json
+import math
 import re
 import zipfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy
 import torch
 from torch._export.serde import schema
-from torch._export.serde.serialize import _dataclass_to_dict, serialize, serialize_tensor_meta
+from torch._export.serde.serialize import (
+    ExportedProgramDeserializer,
+    _dataclass_to_dict,
+    _dict_to_dataclass,
+    deserialize_scalar_type,
+    deserialize_size,
+    serialize,
+    serialize_tensor_meta,
+)
 from torch.export.pt2_archive import constants as archive
 
 from rules_executorch.errors import UserError
@@ -56,13 +67,15 @@ def write_program(program: ExportedProgram, path: str) -> None:
         zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as file,
     ):
         for name, data in records.items():
-            info = zipfile.ZipInfo(f"{_ROOT}/{name}", _EPOCH)
+            info = zipfile.ZipInfo(_member(name), _EPOCH)
             info.external_attr = 0o644 << 16
             file.writestr(info, data)
 
 
 def read_program(path: str) -> ExportedProgram:
     """Reads a program that `write_program` wrote.
+
+    Like `torch.export.load`, except that what the file has no bytes for takes no memory either.
 
     Returns:
         The program; its parameters and caches are zeros in memory that was never touched.
@@ -76,18 +89,24 @@ def read_program(path: str) -> ExportedProgram:
             damaged = file.testzip()
             if damaged is not None:
                 raise UserError(f"{path} is damaged in {damaged}.", instead=fetch)
-            text = file.read(f"{_ROOT}/{archive.MODELS_FILENAME_FORMAT.format(_MODEL)}")
+            text = file.read(_member(archive.MODELS_FILENAME_FORMAT.format(_MODEL)))
+            state = _tensors(file, archive.WEIGHTS_CONFIG_FILENAME_FORMAT, archive.WEIGHTS_DIR)
+            constants = _tensors(
+                file, archive.CONSTANTS_CONFIG_FILENAME_FORMAT, archive.CONSTANTS_DIR
+            )
     except FileNotFoundError as error:
         raise UserError(f"There is no file {path}.", instead=fetch) from error
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise UserError(f"{path} is not an exported program: {error}.", instead=fetch) from error
-    made_by = json.loads(text).get("torch_version")
+    value = json.loads(text)
+    made_by = value.get("torch_version")
     if made_by != str(torch.__version__):
         raise UserError(
             f"{path} was exported with torch {made_by}, and this is torch {torch.__version__}.",
             instead="Export and lower with one toolchain.",
         )
-    return torch.export.load(path)
+    serialized = _dict_to_dataclass(schema.ExportedProgram, value)
+    return ExportedProgramDeserializer().deserialize(serialized, state, constants)
 
 
 def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: Weights) -> None:
@@ -127,6 +146,36 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
         parts = quantize_weight(values, weight)
         for name, part in zip(weight["parts"], parts, strict=True):
             put(name, part)
+
+
+def _member(name: str) -> str:
+    return f"{_ROOT}/{name}"
+
+
+def _tensors(file: zipfile.ZipFile, listing: str, directory: str) -> dict[str, torch.Tensor]:
+    """Reads the tensors that one listing of the archive names."""
+    value = json.loads(file.read(_member(listing.format(_MODEL))))
+    config = _dict_to_dataclass(schema.PayloadConfig, value).config
+    found = {}
+    for name, payload in config.items():
+        data = file.read(_member(f"{directory}{payload.path_name}"))
+        dtype = deserialize_scalar_type(payload.tensor_meta.dtype)
+        shape = deserialize_size(payload.tensor_meta.sizes)
+        if data:
+            # The buffer is a copy of its own that can be written to.
+            tensor = torch.frombuffer(bytearray(data), dtype=dtype).view(shape)
+        else:
+            tensor = _untouched_zeros(shape, dtype)
+        found[name] = (
+            torch.nn.Parameter(tensor, requires_grad=False) if payload.is_param else tensor
+        )
+    return found
+
+
+def _untouched_zeros(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """Zeros as the operating system gives them: `torch.zeros` would write every page."""
+    size = math.prod(shape) * dtype.itemsize
+    return torch.from_numpy(numpy.zeros(size, numpy.uint8)).view(dtype).view(shape)
 
 
 def _records(program: ExportedProgram) -> dict[str, bytes]:
