@@ -34,7 +34,8 @@ class ExportOptions:
     max_cache_len: int = 0
     """Positions the static cache holds."""
     max_seq_len: int = 0
-    """Upper bound of the dynamic sequence length, or the fixed length; 0 is `max_cache_len`."""
+    """Upper bound of the dynamic sequence length, or the fixed length; 0 is `max_cache_len` for a
+    dynamic length and 1, a token at a time, for a fixed one."""
     dynamic_seq_len: bool = True
     dtype: str = "float32"
     """dtype of parameters, cache and activations; `auto` is the checkpoint's."""

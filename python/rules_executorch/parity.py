@@ -330,7 +330,8 @@ class _Sequence:
     def greedy(self, ids: torch.Tensor, steps: int) -> list[Step]:
         """Decodes greedily after a short prompt; both sides go on with the reference's tokens."""
         size = self._fixed or min(4, self._bound)
-        steps = min(steps, self._room - size) if (self._fixed or 1) == 1 else 0
+        # A program that takes several positions at once, and only that many, cannot take one step.
+        steps = 0 if self._fixed and self._fixed > 1 else min(steps, self._room - size)
         ids = ids[:, :size]
         found, start = [], 0
         for _ in range(steps):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.files import write_json
+from rules_executorch.files import whole_file, write_json
 from rules_executorch.noise import quiet_libraries
 from rules_executorch.options import read_export_options
 
@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.program import write_program
 
         exported = export_model(load_config(args.config), options)
-        write_program(exported.program, args.out_program)
-        write_json(args.out_signature, exported.signature)
+        # A signature that cannot be written takes the program with it.
+        with whole_file(args.out_program) as part:
+            write_program(exported.program, part)
+            write_json(args.out_signature, exported.signature)
     return 0
