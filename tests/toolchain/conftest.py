@@ -56,6 +56,8 @@ folder = pathlib.Path(site_packages)
 on_cpu_index = behaviour == "torch-on-cpu-index" and "--extra-index-url" in sys.argv
 if behaviour.startswith("torch-") and "torch==" in text and not on_cpu_index:
     if not (folder / "torch.py").exists():
+        if behaviour == "torch-unreachable":
+            print("WARNING: Retrying after NewConnectionError")
         sys.exit("ERROR: No matching distribution found for torch==2.13.0+cpu")
 if behaviour == "hang":
     time.sleep(600)

@@ -177,6 +177,15 @@ def test_torch_that_is_nowhere(
         install.environment(interpreter, tmp_path / "cache", [_BASE], fake_pip("torch-nowhere"))
 
 
+def test_no_network(
+    tmp_path: Path, interpreter: Interpreter, fake_pip: Callable[..., PipFor]
+) -> None:
+    """pip calls a package missing when no index answers; the network is the cause to name."""
+    with pytest.raises(InstallError, match="cannot be reached"):
+        install.environment(interpreter, tmp_path / "c", [_BASE], fake_pip("torch-unreachable"))
+    assert _installs(tmp_path) == 1
+
+
 @pytest.mark.parametrize(
     ("output", "message"),
     [

@@ -1,8 +1,8 @@
 """The rule executorch_toolchain, and which toolchain targets get."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//tests/starlark:helpers.bzl", "empty_files")
 load("//executorch:toolchain.bzl", "EXECUTORCH_TOOLCHAIN_TYPE", "ExecutorchToolchainInfo", "executorch_toolchain")
+load("//tests/starlark:helpers.bzl", "empty_files")
 
 visibility("private")
 

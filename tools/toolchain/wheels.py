@@ -81,7 +81,7 @@ def install(
     try:
         _run(pip, requirements, [], lock_descriptor)
     except _PipFailed as failure:
-        if failure.missing != "torch":
+        if failure.missing != "torch" or _has_any(_NETWORK, failure.output):
             raise InstallError(explain(failure.output)) from failure
         say("pip as configured has no CPU build of torch; asking PyTorch's index of CPU builds.")
         try:
@@ -94,7 +94,7 @@ def install(
                 f"The CPU build torch {torch[0].version} was found neither by pip as configured "
                 "nor on PyTorch's index of CPU builds. Set PIP_FIND_LINKS to a folder that has "
                 "the wheel, or PIP_EXTRA_INDEX_URL to an index that has it; its hash is in the "
-                "lock."
+                f"lock.\n{_tail(second.output)}"
             ) from second
 
 
@@ -157,10 +157,18 @@ def _follow(lines: Iterable[str], total: int) -> str:
     return "".join(output)
 
 
+def _tail(output: str) -> str:
+    return "\n".join(line for line in output.splitlines()[-15:] if line.strip())
+
+
+def _has_any(signs: Iterable[str], output: str) -> bool:
+    return any(sign in output for sign in signs)
+
+
 def explain(output: str) -> str:
     """Why pip failed, from its output, and what to do about it."""
-    tail = "\n".join(line for line in output.splitlines()[-15:] if line.strip())
-    if any(sign in output for sign in _DISK):
+    tail = _tail(output)
+    if _has_any(_DISK, output):
         return (
             "The disk is full: the environment needs about 3 GB. Free some space, or set "
             "RULES_EXECUTORCH_CACHE to a folder on another disk."
@@ -173,12 +181,12 @@ def explain(output: str) -> str:
             "purge`) and try again; if it persists, the index or PIP_FIND_LINKS folder serves "
             f"another file under that name.\n{tail}"
         )
-    if any(sign in output for sign in _CERTIFICATES):
+    if _has_any(_CERTIFICATES, output):
         return (
             "The package index has a certificate that this machine does not trust. Set PIP_CERT "
             f"to your organisation's CA bundle, as for pip itself.\n{tail}"
         )
-    if any(sign in output for sign in _NETWORK):
+    if _has_any(_NETWORK, output):
         return (
             "The package index cannot be reached. Check the network, or configure pip for your "
             "mirror (PIP_INDEX_URL, PIP_FIND_LINKS, HTTPS_PROXY); the download happens once per "
