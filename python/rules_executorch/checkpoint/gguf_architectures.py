@@ -113,10 +113,11 @@ class Keys:
             value = value[0]
         if kind is float and type(value) is int:
             value = float(value)
-        if value is not None and type(value) is not kind:
+        wrong = type(value) is not kind or (kind is float and not 0 < value < math.inf)
+        if value is not None and wrong:
             raise UserError(
-                f"`{full}` in {self.path} is {str(value)[:60]!r}, and a single {kind.__name__} is"
-                " wanted.",
+                f"`{full}` in {self.path} is {str(value)[:60]!r}, and a single"
+                f" {'positive ' if kind is float else ''}{kind.__name__} is wanted.",
                 instead="Use the safetensors of the model.",
             )
         if value is None and default is None:

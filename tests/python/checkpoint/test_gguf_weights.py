@@ -162,6 +162,14 @@ REFUSED = {
         "`llama.attention.head_count_kv` .* a single int is wanted",
     ),
     "a width that is text": ({"keys": {"embedding_length": "wide"}}, "a single int is wanted"),
+    "a scale that is no number": (
+        {"keys": {"rope.scaling.type": "linear", "rope.scaling.factor": math.nan}},
+        "'nan', and a single positive float is wanted",
+    ),
+    "a scale of 0": (
+        {"keys": {"rope.scaling.type": "linear", "rope.scaling.factor": 0.0}},
+        "'0.0', and a single positive float is wanted",
+    ),
     "values of another size": ({"keys": {"attention.value_length": 32}}, "different sizes"),
 }
 
