@@ -1,31 +1,25 @@
 """What is in a `.pte`, read from its header without the weights and without the backend.
 
-Rests on the program schema of ExecuTorch (`executorch.exir.schema`) and on the extended header
-(`executorch.exir._serialize._program`): the flatbuffer comes first, segments of data follow.
+Rests on the program schema of ExecuTorch (`executorch.exir.schema`).
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import mmap
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from executorch.exir import schema
-from executorch.exir._serialize._flatbuffer_program import _flatbuffer_to_program
-from executorch.exir._serialize._program import _ExtendedHeader, _get_extended_header
 from executorch.exir.scalar_type import ScalarType
 
-from rules_executorch.errors import UserError
+from rules_executorch.opened_program import open_program
 from rules_executorch.runner_contract import LISTS
 from rules_executorch.units import size_text
 
 if TYPE_CHECKING:
     from executorch.exir.schema import ExecutionPlan, Program
 
-_IDENTIFIER = slice(4, 6)
 _DTYPES = {
     ScalarType.BYTE: "uint8",
     ScalarType.CHAR: "int8",
@@ -38,7 +32,6 @@ _DTYPES = {
     ScalarType.BOOL: "bool",
     ScalarType.BFLOAT16: "bfloat16",
 }
-_HEADERS = (8, 8 + _ExtendedHeader.NUM_HEAD_BYTES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,51 +87,16 @@ def inspect_program(path: str) -> ProgramInfo:
     Raises:
         UserError: the file is not a program of ExecuTorch, or is cut short.
     """
-    program, program_bytes, segment_bytes = _read(path)
+    with open_program(path) as opened:
+        program, program_bytes, size = opened.program, opened.program_bytes, len(opened.data)
     methods, constants = {}, {}
     for plan in program.execution_plan:
-        if _is_constant(plan):
-            constants[plan.name] = _constant_value(plan)
+        if is_constant(plan):
+            constants[plan.name] = constant_value(plan)
         else:
             methods[plan.name] = _method(plan)
-    sizes = {"file": os.path.getsize(path), "program": program_bytes, **segment_bytes}
+    sizes = {"file": size, "program": program_bytes, **_segment_bytes(program)}
     return ProgramInfo(methods, dict(sorted(constants.items())), sizes)
-
-
-def _read(path: str) -> tuple[Program, int, dict[str, int]]:
-    again = "Give the .pte that executorch_lower writes, or build it again."
-    if not os.path.isfile(path):
-        raise UserError(f"There is no file {path}.", instead=again)
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < _HEADERS[1]:
-            raise UserError(
-                f"{path} is not a program of ExecuTorch: it has {size} bytes.", instead=again
-            )
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data[_IDENTIFIER] != b"ET":
-                raise UserError(
-                    f"{path} is not a program of ExecuTorch: it does not have the file identifier "
-                    "ET.",
-                    instead=again,
-                )
-            header = _get_extended_header(data[: _HEADERS[1]])
-            program_size = header.program_size if header else size
-            end = header.segment_base_offset + header.segment_data_size if header else size
-            if program_size > size or end > size:
-                raise UserError(
-                    f"{path} is cut short: it has {size} bytes and its header asks for "
-                    f"{max(program_size, end)}.",
-                    instead=again,
-                )
-            try:
-                program = _flatbuffer_to_program(data[:program_size])
-            except Exception as error:
-                raise UserError(
-                    f"{path} is damaged: its program cannot be read ({type(error).__name__}).",
-                    instead=again,
-                ) from error
-    return program, program_size, _segment_bytes(program)
 
 
 def _segment_bytes(program: Program) -> dict[str, int]:
@@ -157,11 +115,13 @@ def _segment_bytes(program: Program) -> dict[str, int]:
     return found
 
 
-def _is_constant(plan: ExecutionPlan) -> bool:
+def is_constant(plan: ExecutionPlan) -> bool:
+    """Whether a method computes nothing."""
     return not plan.inputs and not any(chain.instructions for chain in plan.chains)
 
 
-def _constant_value(plan: ExecutionPlan) -> Any:
+def constant_value(plan: ExecutionPlan) -> Any:
+    """What a constant method returns: a value, or a list of them."""
     values = []
     for index in plan.outputs:
         value = plan.values[index].val
@@ -178,7 +138,7 @@ def _method(plan: ExecutionPlan) -> MethodInfo:
     for chain in plan.chains:
         for instruction in chain.instructions:
             if isinstance(instruction.instr_args, schema.KernelCall):
-                operators[_operator(plan.operators[instruction.instr_args.op_index])] += 1
+                operators[operator_name(plan.operators[instruction.instr_args.op_index])] += 1
     return MethodInfo(
         _tensors(plan, plan.inputs),
         _tensors(plan, plan.outputs),
@@ -189,7 +149,8 @@ def _method(plan: ExecutionPlan) -> MethodInfo:
     )
 
 
-def _operator(operator: schema.Operator) -> str:
+def operator_name(operator: schema.Operator) -> str:
+    """`aten::add.out`."""
     return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
 
 

@@ -1,0 +1,36 @@
+"""Say where two programs differ: operator, delegate, constant. Also other files of a build.
+
+Exits with 0 for the same bytes and with 1 for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rules_executorch.environment import hermetic
+from rules_executorch.errors import UserError
+from rules_executorch.noise import quiet_libraries
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    parser.add_argument("first", help="a .pte, .pt2, .json or another file")
+    parser.add_argument("second", help="the same of another build")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the differences; see `rules_executorch.compare`."""
+    quiet_libraries()
+    paths = []
+    for path in (args.first, args.second):
+        paths.append(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path))
+        if not os.path.isfile(paths[-1]):
+            raise UserError(f"There is no file {path}.", instead="Give two files.")
+    with hermetic():
+        from rules_executorch.compare.files import compare_files
+
+        found = compare_files(*paths)
+    for line in found or ["The files have the same bytes."]:
+        print(line)
+    return 1 if found else 0
