@@ -24,6 +24,7 @@ from types import ModuleType
 
 from rules_executorch import commands, environment, worker
 from rules_executorch.errors import UserError
+from rules_executorch.noise import quiet_libraries
 
 PROG = "rules_executorch"
 
@@ -75,6 +76,7 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit status: 0, 1 for a refusal, 2 for wrong usage, 130 when interrupted.
     """
+    quiet_libraries()
     if worker.FLAG in argv:
         with environment.isolated_variables():
             return worker.serve(main, warm_up)

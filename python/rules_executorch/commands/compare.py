@@ -10,7 +10,6 @@ import os
 
 from rules_executorch.environment import hermetic
 from rules_executorch.errors import UserError
-from rules_executorch.noise import quiet_libraries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the differences; see `rules_executorch.compare`."""
-    quiet_libraries()
     paths = []
     for path in (args.first, args.second):
         paths.append(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path))

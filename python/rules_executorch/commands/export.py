@@ -9,7 +9,6 @@ import argparse
 
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.files import whole_file, write_json
-from rules_executorch.noise import quiet_libraries
 from rules_executorch.options import read_export_options
 
 
@@ -23,14 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def warm_up() -> None:
     """Imports what takes seconds."""
-    quiet_libraries()
     import rules_executorch.export  # noqa: F401
     import rules_executorch.program  # noqa: F401
 
 
 def run(args: argparse.Namespace) -> int:
     """Exports; see `rules_executorch.export`."""
-    quiet_libraries()
     options = read_export_options(args.options)
     with hermetic():
         seed_torch()

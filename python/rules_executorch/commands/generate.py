@@ -8,7 +8,6 @@ import sys
 
 from rules_executorch.checkpoint import chat_template, description, tokenizer
 from rules_executorch.errors import UserError
-from rules_executorch.noise import quiet_libraries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +55,6 @@ def _prompt(args: argparse.Namespace) -> str | None:
 
 def run(args: argparse.Namespace) -> int:
     """Streams the answer to standard output and the timing to standard error."""
-    quiet_libraries()
     for path in filter(None, (args.program, args.data, args.tokenizer)):
         if not os.path.isfile(path):
             raise UserError(f"The file {path} does not exist.", instead="Build it first.")

@@ -6,7 +6,6 @@ import argparse
 import json
 
 from rules_executorch.environment import hermetic
-from rules_executorch.noise import quiet_libraries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the program; see `rules_executorch.inspect`."""
-    quiet_libraries()
     with hermetic():
         from rules_executorch.inspect import inspect_program, render
 

@@ -6,7 +6,6 @@ import argparse
 import os
 
 from rules_executorch.files import whole_file
-from rules_executorch.noise import quiet_libraries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the merged operators; see `rules_executorch.selected_operators`."""
-    quiet_libraries()
     from rules_executorch.selected_operators import render, select_operators
 
     selected = select_operators([(os.path.basename(path), path) for path in args.programs])

@@ -7,7 +7,6 @@ import argparse
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.errors import UserError
 from rules_executorch.files import read_json
-from rules_executorch.noise import quiet_libraries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compares, prints a table, and fails with a sentence; see `rules_executorch.parity`."""
-    quiet_libraries()
     signature = read_json(args.signature, "The signature of the exported program")
     if signature["quantized"] and args.tolerance is None:
         raise UserError(
