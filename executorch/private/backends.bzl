@@ -24,3 +24,6 @@ BACKENDS = {
         },
     ),
 }
+
+# Backends whose programs the runtime of the toolchain runs on the machine of a build.
+HOST_BACKENDS = ["portable", "xnnpack", "openvino"]

@@ -15,8 +15,14 @@ export PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
 if [[ -n ${{TEST_TMPDIR-}} ]]; then
   export TMPDIR=$TEST_TMPDIR
 fi
-exec {launcher} {main} @{params} "$@"
+{commands}
 """
+
+_ONE = "exec {call}"
+
+_ONE_OF_SEVERAL = """\
+echo {title}
+{call} || status=1"""
 
 def _shell_quoted(text):
     return "'" + text.replace("'", "'\\''") + "'"
@@ -48,6 +54,34 @@ def command_executable(ctx, command, arguments, packages = None):
     Returns:
         A `DefaultInfo`.
     """
+    call, needed = _call(ctx, ctx.label.name, command, arguments, packages)
+    return _executable(ctx, command, _ONE.format(call = call), [needed])
+
+def commands_executable(ctx, commands):
+    """Declares the executable of a target that runs several subcommands, one after another.
+
+    It goes on after one that failed, and has then failed itself.
+
+    Args:
+        ctx: the context of an executable rule with `COMMAND_ATTRS` and the toolchain.
+        commands: list of structs with `title`, a line that is printed first, and `command`,
+            `arguments` and `packages` as `command_executable` takes them.
+
+    Returns:
+        A `DefaultInfo`.
+    """
+    calls = []
+    runfiles = []
+    for number, one in enumerate(commands):
+        name = "{}.{}".format(ctx.label.name, number)
+        call, needed = _call(ctx, name, one.command, one.arguments, one.packages)
+        calls.append(_ONE_OF_SEVERAL.format(call = call, title = _shell_quoted(one.title)))
+        runfiles.append(needed)
+    text = "\n".join(["status=0"] + calls + ["exit $status"])
+    return _executable(ctx, "Commands", text, runfiles)
+
+def _call(ctx, name, command, arguments, packages):
+    """The call of one subcommand, as shell, and the runfiles it needs."""
     lines = [command, "--target", display_label(ctx.label)]
     needed = []
     for argument in arguments:
@@ -57,21 +91,24 @@ def command_executable(ctx, command, arguments, packages = None):
         else:
             lines.append(argument)
 
-    params = ctx.actions.declare_file(ctx.label.name + ".params")
+    params = ctx.actions.declare_file(name + ".params")
     ctx.actions.write(params, "".join([line + "\n" for line in lines]))
+    call = "{} {} @{} \"$@\"".format(
+        _shell_quoted("./" + runfile_path(ctx, command_toolchain(ctx, packages).launcher)),
+        _shell_quoted(runfile_path(ctx, ctx.file._main)),
+        _shell_quoted(runfile_path(ctx, params)),
+    )
+    return call, ctx.runfiles([params] + needed, transitive_files = command_tools(ctx, packages))
+
+def _executable(ctx, what, commands, runfiles):
     script = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.write(
         script,
         _SCRIPT.format(
-            command = command,
+            command = what,
+            commands = commands,
             target = display_label(ctx.label),
-            launcher = _shell_quoted("./" + runfile_path(ctx, command_toolchain(ctx, packages).launcher)),
-            main = _shell_quoted(runfile_path(ctx, ctx.file._main)),
-            params = _shell_quoted(runfile_path(ctx, params)),
         ),
         is_executable = True,
     )
-    return DefaultInfo(
-        executable = script,
-        runfiles = ctx.runfiles([params] + needed, transitive_files = command_tools(ctx, packages)),
-    )
+    return DefaultInfo(executable = script, runfiles = ctx.runfiles().merge_all(runfiles))

@@ -16,6 +16,35 @@ def _is_number(text):
     whole, _, fraction = digits.partition(".")
     return (whole + fraction).isdigit()
 
+def parity_arguments(files, exported, tolerance):
+    """Arguments of the command that compares a program with the eager model.
+
+    Args:
+        files: something with the Files `program` and `data`, which may be None.
+        exported: `ExportedProgramInfo` of the program.
+        tolerance: a number in a string, or empty.
+
+    Returns:
+        A list of strings and Files.
+    """
+    model = exported.model
+    arguments = [
+        "--program",
+        files.program,
+        "--model-description",
+        model.description,
+        "--config",
+        model.config,
+        "--signature",
+        exported.signature,
+        "--weights",
+    ] + model.weights
+    if files.data:
+        arguments += ["--data", files.data]
+    if tolerance:
+        arguments += ["--tolerance", tolerance]
+    return arguments
+
 def _executorch_parity_test_impl(ctx):
     program = ctx.attr.program[ExecutorchProgramInfo]
     model = program.model
@@ -36,21 +65,7 @@ def _executorch_parity_test_impl(ctx):
             "Write the share of the largest logit that a logit may be off, for example tolerance = \"0.001\".",
         )
 
-    arguments = [
-        "--program",
-        program.program,
-        "--model-description",
-        model.description,
-        "--config",
-        model.config,
-        "--signature",
-        program.exported.signature,
-        "--weights",
-    ] + model.weights
-    if program.data:
-        arguments += ["--data", program.data]
-    if ctx.attr.tolerance:
-        arguments += ["--tolerance", ctx.attr.tolerance]
+    arguments = parity_arguments(program, program.exported, ctx.attr.tolerance)
     return [
         command_executable(ctx, "parity", arguments, program.device.packages),
         testing.ExecutionInfo({"block-network": "1"}),
@@ -59,14 +74,14 @@ def _executorch_parity_test_impl(ctx):
 executorch_parity_test = rule(
     implementation = _executorch_parity_test_impl,
     attrs = COMMAND_ATTRS | {
+        "model": attr.label(
+            providers = [HfModelInfo],
+            doc = "The `hf_model` to compare with: the one the program was made from, which is the default.",
+        ),
         "program": attr.label(
             mandatory = True,
             providers = [ExecutorchProgramInfo],
             doc = "The `executorch_lower` to test. Its backend has to run on the machine of the test.",
-        ),
-        "model": attr.label(
-            providers = [HfModelInfo],
-            doc = "The `hf_model` to compare with: the one the program was made from, which is the default.",
         ),
         "tolerance": attr.string(
             doc = "The largest difference of a logit that is accepted, as a share of the largest logit: " +

@@ -1,4 +1,4 @@
-"""Limits on a program, checked against its manifest: no program is read and torch is not imported."""
+"""Limits on a program, checked against its manifest; reads no program and imports no torch."""
 
 from __future__ import annotations
 

@@ -1,0 +1,188 @@
+"""`executorch_model`: a model for several devices in one call.
+
+```starlark
+load("@rules_executorch//executorch:defs.bzl", "executorch_model")
+
+executorch_model(
+    name = "assistant",
+    devices = [
+        "@rules_executorch//executorch/devices:android_arm64_xnnpack",
+        "@rules_executorch//executorch/devices:host_x86_64_xnnpack",
+    ],
+    max_cache_len = 2048,
+    model = ":smollm2",
+)
+```
+
+The model is exported once for each distinct graph, and lowered once for each distinct combination
+of a graph, a backend, its options and packages: here once, since an XNNPACK program is the same for
+a phone and a laptop. The targets are
+
+| target | what it is |
+|---|---|
+| `assistant` | the folder for an app, an `executorch_assets` of all programs; tagged `manual` |
+| `assistant_DEVICE` | the program for a device, as an `executorch_lower` has it, for each device |
+| `assistant_export` | the exported program, as an `executorch_export` has it |
+| `assistant_test` | every program that this machine's runtime runs computes what eager computes; the others are read back |
+| `assistant_host` | the first program that runs on this machine; tagged `manual` |
+| `assistant_generate` | `bazel run`: answers a prompt with it; tagged `manual` |
+| `assistant_benchmark` | `bazel run`: measures it; tagged `manual` |
+
+`assistant_generate` and `assistant_benchmark` exist for models that take `input_ids`.
+"""
+
+load("//executorch/private:assets.bzl", "executorch_assets")
+load("//executorch/private:benchmark.bzl", "executorch_benchmark")
+load("//executorch/private:export.bzl", "executorch_export")
+load("//executorch/private:generate.bzl", "executorch_generate")
+load("//executorch/private:lowerings.bzl", "lowered_program", "lowerings")
+load("//executorch/private:model.bzl", "host_program", "model_test")
+
+_EXPORT_ATTRS = [
+    "batch_size",
+    "custom_ops",
+    "dtype",
+    "dynamic_seq_len",
+    "input_form",
+    "logits",
+    "max_cache_len",
+    "max_seq_len",
+    "quantization",
+    "quantization_allow_skipped",
+    "quantization_embedding",
+    "quantization_group_size",
+]
+
+def _device_name(device):
+    _, colon, name = device.rpartition(":")
+    return name if colon else device.rpartition("/")[2]
+
+def _check(name, devices):
+    names = {}
+    for device, attrs in devices.items():
+        short = _device_name(device)
+        if short in names:
+            fail("executorch_model {}: {} and {} have the same name, and the targets are named after devices. ".format(name, names[short], device) +
+                 "Give one of them another name, for example with an alias().")
+        names[short] = device
+        for attr in attrs:
+            if attr not in _EXPORT_ATTRS:
+                fail("executorch_model {}: devices[\"{}\"] has \"{}\", which is no option of an export. ".format(name, device, attr) +
+                     "Write some of {}.".format(", ".join(_EXPORT_ATTRS)))
+
+def executorch_model(
+        name,
+        model,
+        devices,
+        tolerance = "",
+        allow_undelegated = False,
+        external_data = False,
+        memory = "4g",
+        without_tokenizer = False,
+        test_size = "large",
+        tags = [],
+        **kwargs):
+    """Declares the targets of a model.
+
+    Args:
+        name: name of the folder for an app; the other targets' names begin with it.
+        model: the `hf_model`.
+        devices: list of the labels of `executorch_device` targets. Or a dict from such a label to a
+            dict of what its export has different, for example `{"quantization": "8da4w"}`.
+        tolerance: how far logits may be off in the test, see `executorch_parity_test`. A lossy
+            program has to say it.
+        allow_undelegated: see `executorch_lower`.
+        external_data: see `executorch_lower`.
+        memory: that exporting and lowering may take, for example `8g`.
+        without_tokenizer: see `executorch_assets`.
+        test_size: size of the test.
+        tags: of all targets.
+        **kwargs: attributes of `executorch_export` (`max_cache_len` is mandatory), and attributes
+            that every rule has, such as `visibility`.
+    """
+    if not devices:
+        fail("executorch_model {}: devices is empty. Write for example ".format(name) +
+             "devices = [\"@rules_executorch//executorch/devices:android_arm64_xnnpack\"].")
+    if type(devices) == type([]):
+        devices = {device: {} for device in devices}
+    devices = {str(device): attrs for device, attrs in devices.items()}
+    _check(name, devices)
+    common = {key: value for key, value in kwargs.items() if key not in _EXPORT_ATTRS}
+    export_attrs = {key: value for key, value in kwargs.items() if key in _EXPORT_ATTRS}
+
+    # One export for devices with the same options, named after the first of them.
+    graphs = {}
+    for device, attrs in devices.items():
+        merged = export_attrs | attrs
+        key = str(sorted(merged.items()))
+        graphs.setdefault(key, struct(attrs = merged, devices = []))
+        graphs[key].devices.append(device)
+
+    programs = []
+    groups = []
+    for graph in graphs.values():
+        suffix = "_" + _device_name(graph.devices[0]) if groups else ""
+        export, group = name + "_export" + suffix, name + "_lowerings" + suffix
+        groups.append(group)
+        executorch_export(
+            name = export,
+            memory = memory,
+            model = model,
+            tags = tags,
+            **(graph.attrs | common)
+        )
+        lowerings(
+            name = group,
+            allow_undelegated = allow_undelegated,
+            devices = graph.devices,
+            exported = export,
+            external_data = external_data,
+            memory = memory,
+            tags = tags + ["manual"],
+            **(common | {"visibility": ["//visibility:private"]})
+        )
+    for device in devices:
+        group = [
+            groups[number]
+            for number, graph in enumerate(graphs.values())
+            if device in graph.devices
+        ][0]
+        program = "{}_{}".format(name, _device_name(device))
+        programs.append(program)
+        lowered_program(
+            name = program,
+            device = device,
+            lowerings = group,
+            tags = tags,
+            **common
+        )
+
+    executorch_assets(
+        name = name,
+        programs = programs,
+        tags = tags + ["manual"],
+        without_tokenizer = without_tokenizer,
+        **common
+    )
+    model_test(
+        name = name + "_test",
+        lowerings = groups,
+        size = test_size,
+        tags = tags,
+        tolerance = tolerance,
+        **common
+    )
+    host_program(
+        name = name + "_host",
+        programs = programs,
+        tags = tags + ["manual"],
+        **common
+    )
+    if export_attrs.get("input_form", "input_ids") == "input_ids" and not without_tokenizer:
+        for rule, kind in [(executorch_generate, "generate"), (executorch_benchmark, "benchmark")]:
+            rule(
+                name = "{}_{}".format(name, kind),
+                program = name + "_host",
+                tags = tags + ["manual"],
+                **common
+            )

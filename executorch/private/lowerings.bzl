@@ -1,0 +1,89 @@
+"""Lowering for several devices at once, and once for those that agree.
+
+Which devices agree is known when targets are analysed and not when a macro runs: a device is any
+target. So `lowerings` registers one action for each distinct lowering, and `lowered_program` is the
+program of one device, a link to what its lowering wrote.
+"""
+
+load("//executorch/private:actions.bzl", "TOOLCHAIN_TYPE")
+load("//executorch/private:lower.bzl", "LOWER_ATTRS", "lower_for_device", "lowered_providers", "lowering_key")
+load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
+load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
+load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
+load("//executorch/private/providers:lowerings_info.bzl", "LoweringsInfo")
+
+visibility("//executorch/...")
+
+def _lowerings_impl(ctx):
+    by_key = {}
+    by_device = {}
+    for target in ctx.attr.devices:
+        device = target[ExecutorchDeviceInfo]
+        key = lowering_key(ctx, device)
+        if key not in by_key:
+            name = "{}/{}".format(ctx.label.name, device.label.name)
+            by_key[key] = struct(device = device, files = lower_for_device(ctx, device, name))
+        by_device[str(device.label)] = struct(device = device, files = by_key[key].files)
+    return [
+        DefaultInfo(files = depset([lowered.files.program for lowered in by_key.values()])),
+        LoweringsInfo(
+            devices = by_device,
+            distinct = by_key.values(),
+            exported = ctx.attr.exported[ExportedProgramInfo],
+        ),
+    ]
+
+lowerings = rule(
+    implementation = _lowerings_impl,
+    attrs = LOWER_ATTRS | {
+        "devices": attr.label_list(
+            mandatory = True,
+            providers = [ExecutorchDeviceInfo],
+            doc = "The devices to lower for.",
+        ),
+    },
+    cfg = normalize,
+    doc = "Lowers an exported program for several devices.",
+    provides = [LoweringsInfo],
+    toolchains = [TOOLCHAIN_TYPE],
+)
+
+_SUFFIXES = {
+    "data": ".ptd",
+    "manifest": ".manifest.json",
+    "operators": ".operators.yaml",
+    "options": ".options.json",
+    "program": ".pte",
+    "report": ".report.md",
+}
+
+def _lowered_program_impl(ctx):
+    lowered = ctx.attr.lowerings[LoweringsInfo]
+    mine = lowered.devices[str(ctx.attr.device[ExecutorchDeviceInfo].label)]
+    links = {}
+    for kind, suffix in _SUFFIXES.items():
+        file = getattr(mine.files, kind)
+        links[kind] = None
+        if file:
+            links[kind] = ctx.actions.declare_file(ctx.label.name + suffix)
+            ctx.actions.symlink(output = links[kind], target_file = file)
+    return lowered_providers(ctx, mine.device, lowered.exported, struct(**links))
+
+lowered_program = rule(
+    implementation = _lowered_program_impl,
+    attrs = TRANSITION_ATTRS | {
+        "device": attr.label(
+            mandatory = True,
+            providers = [ExecutorchDeviceInfo],
+            doc = "One of the devices of `lowerings`.",
+        ),
+        "lowerings": attr.label(
+            mandatory = True,
+            providers = [LoweringsInfo],
+        ),
+    },
+    cfg = normalize,
+    doc = "The program for one device.",
+    provides = [ExecutorchProgramInfo],
+)
