@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,9 @@ class Run:
     def refusal(self, label: str) -> str:
         """The sentences with which a target was refused, on one line."""
         found = re.search(
-            rf"^ERROR in {re.escape(label)}: (.*?)\n\n", self.text, re.DOTALL | re.MULTILINE
+            rf"^ERROR in {re.escape(label)}: (.*?)\n(?=\n|ERROR)",
+            self.text,
+            re.DOTALL | re.MULTILINE,
         )
         assert found, f"{label} was not refused:\n{self.text}"
         return " ".join(found[1].split())
@@ -132,11 +134,11 @@ class Workspace:
         assert len(found) == 1, f"{pattern}: {found}"
         return found[0]
 
-    def digests(self, *targets: str) -> dict[str, str]:
+    def digests(self, targets: Sequence[str], *options: str) -> dict[str, str]:
         """sha256 of the files of targets, with their manifests, by file name."""
-        groups = "--output_groups=+manifest,+report"
-        self.bazel("build", groups, *targets)
-        listed = self.query("cquery", groups, "--output=files", " + ".join(targets))
+        options = ("--output_groups=+manifest,+report", *options)
+        self.bazel("build", *options, *targets)
+        listed = self.query("cquery", *options, "--output=files", " + ".join(targets))
         files = [self.folder / line for line in listed.splitlines()]
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 

@@ -49,7 +49,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 def test_the_bytes_are_the_same(here: Workspace, there: Workspace) -> None:
-    first = here.digests(*TARGETS)
+    first = here.digests(TARGETS)
     assert set(first) == {
         "export.json",
         "export.pt2",
@@ -57,7 +57,7 @@ def test_the_bytes_are_the_same(here: Workspace, there: Workspace) -> None:
         "program.pte",
         "program.report.md",
     }
-    assert there.digests(*TARGETS) == first
+    assert there.digests(TARGETS) == first
 
 
 def test_no_path_is_in_the_outputs(here: Workspace) -> None:
@@ -68,3 +68,11 @@ def test_no_path_is_in_the_outputs(here: Workspace) -> None:
     for file in files:
         for path in (here.output_base, here.folder):
             assert str(path).encode() not in file.read_bytes(), f"{path} is in {file.name}"
+
+
+def test_declared_packages_give_the_same_bytes(here: Workspace) -> None:
+    pinned = here.digests(TARGETS)
+    mode = "--@rules_executorch//executorch/settings:toolchain_mode=declared"
+    run = here.bazel("build", mode, *TARGETS)
+    assert run.executed["ExecutorchExport"] == run.executed["ExecutorchLower"] == 1
+    assert here.digests(TARGETS, mode) == pinned
