@@ -6,13 +6,173 @@ The Python registry (`rules_executorch/backends`) says the same, and a test comp
 visibility("//...")
 
 # Name of the backend: dtypes of the programs it takes parts of, quantization schemes of linear
-# layers and of embeddings that it has kernels for, and the type of each option.
+# layers and of embeddings that it has kernels for, and for each option its type or, where few
+# strings will do, those.
 BACKENDS = {
+    "coreml": struct(
+        dtypes = ["float32", "float16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "compute_precision": [
+                "float16",
+                "float32",
+            ],
+            "compute_units": [
+                "all",
+                "cpu_and_gpu",
+                "cpu_and_ne",
+                "cpu_only",
+            ],
+            "deployment_target": [
+                "iOS18",
+                "iOS26",
+                "macOS15",
+                "macOS26",
+            ],
+            "scheme": ["int8_weights"],
+        },
+    ),
+    "cortex_m": struct(
+        dtypes = ["float32"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "scheme": ["int8"],
+            "target": [
+                "cortex-m0plus",
+                "cortex-m3",
+                "cortex-m4",
+                "cortex-m7",
+                "cortex-m33",
+                "cortex-m55",
+                "cortex-m85",
+            ],
+        },
+    ),
+    "ethos_u": struct(
+        dtypes = ["float32"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "memory_mode": "string",
+            "scheme": ["int8"],
+            "system_config": "string",
+            "target": [
+                "ethos-u55-32",
+                "ethos-u55-64",
+                "ethos-u55-128",
+                "ethos-u55-256",
+                "ethos-u65-256",
+                "ethos-u65-512",
+                "ethos-u85-128",
+                "ethos-u85-256",
+                "ethos-u85-512",
+                "ethos-u85-1024",
+                "ethos-u85-2048",
+            ],
+        },
+    ),
+    "mediatek": struct(
+        dtypes = ["float32"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "platform": [
+                "mt6989",
+                "mt6991",
+                "mt6993",
+            ],
+        },
+    ),
+    "mlx": struct(
+        dtypes = ["float32", "float16", "bfloat16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {},
+    ),
+    "openvino": struct(
+        dtypes = ["float32", "float16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "device": [
+                "CPU",
+                "GPU",
+                "NPU",
+            ],
+        },
+    ),
     "portable": struct(
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = [],
         embedding_schemes = [],
         options = {},
+    ),
+    "qualcomm": struct(
+        dtypes = ["float32", "float16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "sdk_root": "string",
+            "soc": [
+                "SM8550",
+                "SM8650",
+                "SM8750",
+            ],
+        },
+    ),
+    "samsung": struct(
+        dtypes = ["float32"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "chipset": [
+                "E9955",
+                "E9965",
+            ],
+            "sdk_root": "string",
+        },
+    ),
+    "tosa": struct(
+        dtypes = ["float32"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "scheme": ["int8"],
+        },
+    ),
+    "vulkan": struct(
+        dtypes = ["float32", "float16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "force_fp16": "bool",
+            "require_dynamic_shapes": "bool",
+            "skip_bool_tensors": "bool",
+            "small_texture_limits": "bool",
+            "storage": [
+                "texture_3d",
+                "texture_2d",
+                "buffer",
+            ],
+        },
+    ),
+    "webgpu": struct(
+        dtypes = ["float32", "float16"],
+        schemes = [],
+        embedding_schemes = [],
+        options = {
+            "force_fp16": "bool",
+            "require_dynamic_shapes": "bool",
+            "skip_bool_tensors": "bool",
+            "small_texture_limits": "bool",
+            "storage": [
+                "texture_3d",
+                "texture_2d",
+                "buffer",
+            ],
+        },
     ),
     "xnnpack": struct(
         dtypes = ["float32", "float16"],

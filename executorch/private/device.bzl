@@ -15,11 +15,14 @@ def _check_option(ctx, backend, name, value):
             "The backend {} has no option \"{}\".".format(backend, name),
             "It takes {}.".format(", ".join(types.keys()) if types else "no options"),
         )
-    if type(value) != types[name]:
+    taken = types[name]
+    if type(taken) == "list":
+        check_one_of(ctx, "options[\"{}\"]".format(name), value, taken)
+    elif type(value) != taken:
         refuse(
             ctx,
-            "The option \"{}\" of the backend {} is a {}, not {}.".format(name, backend, types[name], repr(value)),
-            "Write a {}.".format(types[name]),
+            "The option \"{}\" of the backend {} is a {}, not {}.".format(name, backend, taken, repr(value)),
+            "Write a {}.".format(taken),
         )
 
 def _executorch_device_impl(ctx):

@@ -15,6 +15,8 @@ from executorch.exir.passes import MemoryPlanningPass
 
 from rules_executorch import compat
 from rules_executorch.backends import Backend, check_options, find_backend
+from rules_executorch.calibrate import Calibration, quantize_program, random_calibration
+from rules_executorch.dead_state import drop_dead_state
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
 from rules_executorch.model import PREFIX
@@ -39,12 +41,14 @@ class Lowered:
         delegation: what the backend took, by method.
         tied_copies: name of each parameter that is tied, to the places that store it.
         patches: which patches of torch and exir were in force.
+        calibration: what the backend's quantizer was calibrated with, or None if there is none.
     """
 
     manager: ExecutorchProgramManager
     delegation: dict[str, Delegation]
     tied_copies: dict[str, list[str]]
     patches: compat.Report
+    calibration: dict[str, Any] | None = None
 
 
 def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
@@ -56,10 +60,11 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
         dtype: of the exported program.
 
     Raises:
-        UserError: an option that the backend does not have, a dtype that it does not take, or a
-            feature that this version does not have.
+        UserError: an option that the backend does not have, packages or an SDK that are not there,
+            a dtype that it does not take, or a feature that this version does not have.
     """
     check_options(backend, options.backend_options)
+    backend.needs.check(backend.name, options.backend_options)
     if options.external_data:
         raise UserError(
             "external_data = True is not supported by this version.",
@@ -67,6 +72,31 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
         )
     if dtype not in backend.dtypes and not options.allow_undelegated:
         raise _nothing_taken(backend, dtype)
+
+
+def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:
+    """Refuses a kind of program that the backend cannot hold.
+
+    Args:
+        backend: the backend.
+        signature: of the export.
+
+    Raises:
+        UserError: the program generates text, or its sequence length varies, and it must not.
+    """
+    if not backend.generation and signature["cache"] is not None:
+        raise UserError(
+            f"The backend {backend.name} is for programs without a cache, and this one generates "
+            "text.",
+            instead="Export a model for classification or features, or choose another backend.",
+        )
+    if not backend.dynamic_shapes and signature["dynamic_dims"]:
+        raise UserError(
+            f"The backend {backend.name} takes fixed shapes only, and the sequence length of this "
+            "program varies.",
+            instead="Export with dynamic_seq_len = False, and max_seq_len = the number of "
+            "positions of a call (1, if it is left out).",
+        )
 
 
 def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None) -> None:
@@ -106,6 +136,7 @@ def lower_program(
     signature: Mapping[str, Any],
     options: LowerOptions,
     constants: Mapping[str, Any],
+    calibration: Calibration | None = None,
 ) -> Lowered:
     """Lowers a program with its weights bound.
 
@@ -114,13 +145,17 @@ def lower_program(
         signature: of the export.
         options: of the lowering.
         constants: constant methods by name.
+        calibration: inputs for the backend's quantizer, if the options ask for one; seeded random
+            ones without.
 
     Raises:
-        UserError: see `check_lowering`; or the backend took nothing of the graph.
+        UserError: see `check_lowering`; or the backend took nothing of the graph, or calibration
+            is given where nothing is calibrated.
     """
     backend = find_backend(options.backend)
     dtype = signature["dtype"]
     check_lowering(backend, options, dtype)
+    check_graph(backend, signature)
     quantization = signature["options"]["quantization"]
     check_quantization(backend, quantization)
     partitioners = backend.partitioners
@@ -128,16 +163,32 @@ def lower_program(
         partitioners = backend.quantized_partitioners
     # Passes refuse the call of the guards that unlifting would put into the graph.
     program._guards_code = []
-    with torch.no_grad(), compat.fast_lowering() as patches:
+    with torch.no_grad(), compat.fast_lowering(backend.patches) as patches:
+        chosen = options.backend_options
+        if backend.drops_dead_state:
+            drop_dead_state(program)
+        quantizer = backend.quantizer(chosen) if backend.quantizer is not None else None
+        if quantizer is not None:
+            calibration = calibration or random_calibration(signature)
+            program = quantize_program(program, quantizer, calibration)
+        elif calibration is not None:
+            raise UserError(
+                f"Calibration data are given, and nothing of this lowering for {backend.name} is "
+                "calibrated.",
+                instead="Leave calibration out, or choose a device whose scheme needs it.",
+            )
         edge = to_edge_transform_and_lower(
             {"forward": program},
-            partitioner={"forward": partitioners(options.backend_options)},
+            transform_passes={"forward": backend.passes(chosen)} if backend.passes else None,
+            partitioner={"forward": partitioners(chosen)},
             constant_methods=dict(constants),
             compile_config=backend.compile_config(),
         )
+        if backend.finish is not None:
+            edge = backend.finish(edge, chosen)
         delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}
-        taken = any(counted.delegates for counted in delegation.values())
-        if backend.delegates() and not taken and not options.allow_undelegated:
+        taken = any(map(backend.took, delegation.values()))
+        if not taken and not options.allow_undelegated:
             raise _nothing_taken(backend, dtype)
         left = sum(counted.undelegated.get(_DEQUANTIZE, 0) for counted in delegation.values())
         if left and not options.allow_undelegated:
@@ -158,7 +209,8 @@ def lower_program(
                 memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
             )
         )
-    return Lowered(manager, delegation, tied_copies, patches)
+    source = calibration.source if calibration is not None else None
+    return Lowered(manager, delegation, tied_copies, patches, source)
 
 
 def _nothing_taken(backend: Backend, dtype: str) -> UserError:

@@ -95,6 +95,7 @@ def make_manifest(
             "backend": backend.name,
             "runtime_backend": backend.runtime_name,
             "options": dataclasses.asdict(options),
+            "calibration": lowered.calibration,
             "patches": {
                 "active": list(lowered.patches.active),
                 "skipped": dict(lowered.patches.skipped),

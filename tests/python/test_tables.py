@@ -36,7 +36,9 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
     table = starlark("backends.bzl")["BACKENDS"][name]
     backend = backends.find_backend(name)
     options = backend.options_schema["properties"]
-    assert table.options == {key: TYPES[value["type"]] for key, value in options.items()}
+    assert table.options == {
+        key: value.get("enum", TYPES[value["type"]]) for key, value in options.items()
+    }
     assert tuple(table.dtypes) == backend.dtypes
     assert tuple(table.schemes) == backend.schemes
     assert tuple(table.embedding_schemes) == backend.embedding_schemes

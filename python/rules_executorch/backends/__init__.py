@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
-from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.backend import Backend, Needs
 from rules_executorch.errors import UserError
 
-__all__ = ["Backend", "NAMES", "check_options", "find_backend"]
+__all__ = ["Backend", "NAMES", "Needs", "check_options", "find_backend", "prepare_runtime"]
 
-NAMES: tuple[str, ...] = ("portable", "xnnpack")
+NAMES: tuple[str, ...] = (
+    "portable",
+    "xnnpack",
+    "coreml",
+    "cortex_m",
+    "ethos_u",
+    "mediatek",
+    "mlx",
+    "openvino",
+    "qualcomm",
+    "samsung",
+    "tosa",
+    "vulkan",
+    "webgpu",
+)
 """Each has a module of its name here, with a `BACKEND`."""
 
 
@@ -26,6 +41,19 @@ def find_backend(name: str) -> Backend:
             instead=f"Write backend = one of {', '.join(NAMES)}.",
         )
     return importlib.import_module(f"{__name__}.{name}").BACKEND
+
+
+def prepare_runtime(runtime_names: Iterable[str]) -> None:
+    """Lets the runtime of this process find the libraries of the backends of a program.
+
+    Args:
+        runtime_names: the program's backends, as the runtime registers them.
+    """
+    wanted = set(runtime_names)
+    for name in NAMES:
+        backend = find_backend(name)
+        if backend.runtime_name in wanted:
+            backend.prepare_runtime()
 
 
 def check_options(backend: Backend, options: dict[str, Any]) -> None:

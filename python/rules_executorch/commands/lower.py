@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-description", required=True, help="model.json of the model")
     parser.add_argument("--config", required=True, help="config.json of the model")
     parser.add_argument("--weights", required=True, nargs="+", help="files of the weights")
+    parser.add_argument(
+        "--calibration", help="inputs for a scheme that is calibrated, safetensors; random without"
+    )
     parser.add_argument("--out-program", required=True, help="the .pte to write")
     parser.add_argument("--out-manifest", required=True, help="the manifest to write, JSON")
     parser.add_argument("--out-report", required=True, help="the report to write, Markdown")
@@ -45,23 +48,33 @@ def run(args: argparse.Namespace) -> int:
     with hermetic():
         seed_torch()
         from rules_executorch.backends import find_backend
+        from rules_executorch.calibrate import read_calibration
         from rules_executorch.checkpoint.weights import open_weights
         from rules_executorch.inspect import inspect_program
-        from rules_executorch.lower import check_lowering, check_quantization, lower_program
+        from rules_executorch.lower import (
+            check_graph,
+            check_lowering,
+            check_quantization,
+            lower_program,
+        )
         from rules_executorch.manifest import Inputs, make_manifest, render_report
         from rules_executorch.program import bind_weights, read_program
         from rules_executorch.runner_contract import constant_methods
 
         backend = find_backend(options.backend)
         check_lowering(backend, options, signature["dtype"])
+        check_graph(backend, signature)
         check_quantization(backend, signature["options"]["quantization"])
+        calibration = None
+        if args.calibration is not None:
+            calibration = read_calibration(args.calibration, signature)
         if signature["options"]["custom_ops"]:
             load_llm_operators()
         program = read_program(args.exported)
         with contextlib.ExitStack() as stack:
             bind_weights(program, signature, stack.enter_context(open_weights(args.weights)))
             constants = constant_methods(signature, description)
-            lowered = lower_program(program, signature, options, constants)
+            lowered = lower_program(program, signature, options, constants, calibration)
             # A later output that fails takes the earlier ones with it.
             part = stack.enter_context(whole_file(args.out_program))
             with open(part, "wb") as file:

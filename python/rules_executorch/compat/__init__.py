@@ -11,11 +11,19 @@ import contextlib
 import dataclasses
 import importlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from rules_executorch.compat.patch import CHECKED, Patch, installed_version, unsuitable
 
-__all__ = ["CHECKED", "PATCHES", "Patch", "Report", "fast_lowering", "installed_version"]
+__all__ = [
+    "CHECKED",
+    "PATCHES",
+    "Patch",
+    "Report",
+    "fast_lowering",
+    "installed_version",
+    "lazy_patch",
+]
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,45 +33,53 @@ def _lazily(module: str, function: str) -> contextlib.AbstractContextManager[Non
     return getattr(importlib.import_module(f"{__name__}.{module}"), function)()
 
 
-def _patch(module: str, name: str, reason: str) -> Patch:
-    return Patch(name, reason, lambda: _lazily(module, name))
+def lazy_patch(
+    module: str, name: str, reason: str, versions: Mapping[str, frozenset[str]] = CHECKED
+) -> Patch:
+    """Describes the patch that is the function `name` of a module of this package."""
+    return Patch(name, reason, lambda: _lazily(module, name), versions)
 
 
 PATCHES: tuple[Patch, ...] = (
-    _patch(
+    lazy_patch(
         "recompile",
         "deferred_recompile",
         "every edit of a graph module writes and compiles Python code that hardly ever runs",
     ),
-    _patch(
+    lazy_patch(
         "partitions",
         "linear_partitions",
         "the whole graph is copied once for each partition",
     ),
-    _patch(
+    lazy_patch(
         "partitions",
         "unprinted_partitions",
         "the whole module is printed for a debug message once for each partition",
     ),
-    _patch(
+    lazy_patch(
         "xnnpack",
         "shared_xnnpack_passes",
         "each delegate is copied with its weights and runs the same passes as its equals",
     ),
-    _patch(
+    lazy_patch(
         "provenance",
         "shared_provenance",
         "every pass copies the history of every node",
     ),
-    _patch(
+    lazy_patch(
         "verification",
         "recorded_values",
         "every check of an edge program runs it on fake tensors",
     ),
-    _patch(
+    lazy_patch(
         "symbols",
         "remembered_sizes",
         "sympy computes the same products and comparisons of sizes for every tensor",
+    ),
+    lazy_patch(
+        "delegates",
+        "interpreted_delegates",
+        "passes rebuild the module of every delegate to learn the shapes of its outputs",
     ),
 )
 """All patches, in the order they are applied."""
@@ -83,8 +99,11 @@ class Report:
 
 
 @contextlib.contextmanager
-def fast_lowering() -> Iterator[Report]:
+def fast_lowering(extra: Sequence[Patch] = ()) -> Iterator[Report]:
     """Apply every patch that was checked against the installed torch and executorch.
+
+    Args:
+        extra: patches of the backend, applied after those for all.
 
     The program written is byte for byte what the stock pipeline writes. A patch that does not
     fit is left out, logged as a warning and reported; nothing is raised for it.
@@ -94,7 +113,7 @@ def fast_lowering() -> Iterator[Report]:
     """
     report = Report()
     with contextlib.ExitStack() as stack:
-        for patch in PATCHES:
+        for patch in (*PATCHES, *extra):
             why = unsuitable(patch)
             if why is None:
                 try:

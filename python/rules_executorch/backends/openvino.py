@@ -1,0 +1,59 @@
+"""OpenVINO: Intel's CPUs, GPUs and NPUs.
+
+Rests on `executorch.backends.openvino` and OpenVINO 2025.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from executorch.exir import EdgeCompileConfig
+
+from rules_executorch.backends.backend import Backend, Needs
+
+if TYPE_CHECKING:
+    from executorch.exir.backend.partitioner import Partitioner
+
+
+def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
+    from executorch.backends.openvino.partitioner import OpenvinoPartitioner
+    from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+    return [OpenvinoPartitioner([CompileSpec("device", options.get("device", "CPU").encode())])]
+
+
+def _runtime_variables() -> dict[str, str]:
+    """Where the runtime finds OpenVINO's C library: in its Python package, if that is installed."""
+    spec = importlib.util.find_spec("openvino")
+    if spec is None or spec.origin is None:
+        return {}
+    libraries = sorted((Path(spec.origin).parent / "libs").glob("libopenvino_c.so*"))
+    return {"OPENVINO_LIB_PATH": str(libraries[0])} if libraries else {}
+
+
+BACKEND = Backend(
+    name="openvino",
+    runtime_name="OpenvinoBackend",
+    dtypes=("float32", "float16"),
+    partitioners=_partitioners,
+    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    options_schema={
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "device": {
+                "enum": ["CPU", "GPU", "NPU"],
+                "type": "string",
+                "description": "The processor that the program is compiled for; CPU by default. "
+                "Another needs its driver where the program is lowered.",
+            },
+        },
+    },
+    needs=Needs(group="openvino", modules=("openvino", "nncf")),
+    dynamic_shapes=False,
+    drops_dead_state=True,
+    runtime_variables=_runtime_variables,
+)

@@ -1,0 +1,92 @@
+"""Qualcomm AI Engine Direct (QNN): the HTP of Snapdragon phones.
+
+Rests on `executorch.backends.qualcomm`, whose own set-up downloads the SDK when nothing says where
+one is. That is never let happen: without a folder the backend is refused first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from executorch.exir import EdgeCompileConfig
+
+from rules_executorch.backends.backend import SDK_ROOT, Backend, Needs
+from rules_executorch.compat import Patch
+
+if TYPE_CHECKING:
+    from executorch.exir.backend.partitioner import Partitioner
+
+SOCS = ("SM8550", "SM8650", "SM8750")
+VARIABLE = "QNN_SDK_ROOT"
+
+
+def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
+    os.environ[VARIABLE] = BACKEND.needs.sdk_root(options)
+    from executorch.backends.qualcomm.partition.qnn_partitioner import QnnPartitioner
+    from executorch.backends.qualcomm.serialization.qc_schema import QcomChipset
+    from executorch.backends.qualcomm.utils.utils import (
+        generate_htp_compiler_spec,
+        generate_qnn_executorch_compiler_spec,
+    )
+
+    specs = generate_qnn_executorch_compiler_spec(
+        soc_model=QcomChipset[options.get("soc", "SM8650")],
+        backend_options=generate_htp_compiler_spec(use_fp16=True),
+    )
+    return [QnnPartitioner(specs)]
+
+
+@contextlib.contextmanager
+def _own_variable() -> Iterator[None]:
+    before = os.environ.get(VARIABLE)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+
+BACKEND = Backend(
+    name="qualcomm",
+    runtime_name="QnnBackend",
+    dtypes=("float32", "float16"),
+    partitioners=_partitioners,
+    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    options_schema={
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            SDK_ROOT: {
+                "type": "string",
+                "description": f"The folder of the SDK; {VARIABLE} without it.",
+            },
+            "soc": {
+                "enum": list(SOCS),
+                "type": "string",
+                "description": "The chip: SM8550 is Snapdragon 8 Gen 2, SM8650 8 Gen 3, SM8750 "
+                "8 Elite; SM8650 by default.",
+            },
+        },
+    },
+    needs=Needs(
+        sdk="the Qualcomm AI Engine Direct SDK (QAIRT)",
+        variable=VARIABLE,
+        files=("lib/x86_64-linux-clang/libQnnHtp.so",),
+        how="It is on Qualcomm's software center, under its own licence; its "
+        "lib/x86_64-linux-clang has to be on LD_LIBRARY_PATH.",
+    ),
+    dynamic_shapes=False,
+    drops_dead_state=True,
+    patches=(
+        Patch(
+            "own_qnn_variable",
+            "the SDK's folder is known to its code by an environment variable",
+            _own_variable,
+        ),
+    ),
+)
