@@ -45,7 +45,7 @@ class Run:
 
 
 class Workspace:
-    """A copy of `e2e/smoke` with an output base of its own."""
+    """A copy of a workspace below `e2e` with an output base of its own."""
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Workspace:
         output_base: Path,
         checkout: Path = CHECKOUT,
         env: Mapping[str, str] | None = None,
+        example: str = "smoke",
     ) -> None:
         """Copies the workspace.
 
@@ -61,6 +62,7 @@ class Workspace:
             output_base: of its Bazel server.
             checkout: the ruleset.
             env: variables on top of those of this process.
+            example: its folder below `e2e`.
         """
         self.folder = folder
         self.output_base = output_base
@@ -68,7 +70,7 @@ class Workspace:
         self.events = output_base.with_name(output_base.name + ".events.json")
         self.env = environment() | dict(env or {})
         shutil.copytree(
-            CHECKOUT / "e2e" / "smoke", folder, ignore=shutil.ignore_patterns("bazel-*")
+            CHECKOUT / "e2e" / example, folder, ignore=shutil.ignore_patterns("bazel-*")
         )
         self.edit("MODULE.bazel", '"../.."', json.dumps(str(checkout)))
 

@@ -162,7 +162,7 @@ BAD = {
         words=["bfloat16", "xnnpack", "allow_undelegated"],
     ),
     "unknown_backend": dict(
-        device='backend = "abacus"', refused="device", words=["abacus", '"portable" or "xnnpack"']
+        device='backend = "abacus"', refused="device", words=["abacus", '"portable"', '"xnnpack"']
     ),
     "unknown_option": dict(
         device='backend = "xnnpack", options = {"beads": 10}',
