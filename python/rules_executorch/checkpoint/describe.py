@@ -13,29 +13,21 @@ from typing import Any
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint import dtypes, tokenizer
 from rules_executorch.checkpoint.description import ModelDescription
+from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
 from rules_executorch.checkpoint.weights import SafetensorsWeights, open_weights
 from rules_executorch.errors import UserError
+from rules_executorch.tasks import GENERATION
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 _EMBEDDING = re.compile(
     r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$"
 )
-_LICENSE = re.compile(r"^license:[ \t]*[\"']?([A-Za-z0-9.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
-_FRONT_MATTER_BYTES = 65_536
 
 
 def license_of(readme: str | None) -> str | None:
     """The licence that the front matter of a model card states, or None."""
-    if readme is None:
-        return None
-    with open(readme, "rb") as file:
-        text = file.read(_FRONT_MATTER_BYTES).decode("utf-8", errors="replace")
-    text = text.replace("\r\n", "\n")
-    if not text.startswith("---\n"):
-        return None
-    found = _LICENSE.search(text.partition("\n---")[0][3:])
-    return found.group(1) if found else None
+    return read_card(readme).license if readme else None
 
 
 def _embedding_rows(weights: SafetensorsWeights) -> int | None:
@@ -106,7 +98,7 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
     names = weights.names()
     dtype = _main_dtype(weights, weights.source(names[0]))
     vocab_size = configs.size(config, "vocab_size") or _embedding_rows(weights)
-    if vocab_size is None:
+    if vocab_size is None and task == GENERATION:
         raise UserError(
             f"{sources.config} has no `vocab_size`, and no embedding was found in the weights.",
             instead="Use the config.json of the model's repository, unchanged.",
@@ -132,7 +124,7 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         dtype=dtype,
         license=license_of(sources.readme),
     )
-    return description, configs.normalized(config, dtype)
+    return description, configs.normalized(config, dtype, task)
 
 
 def _is_tied(config: Mapping[str, Any], names: list[str]) -> bool:
@@ -150,7 +142,7 @@ def describe(
     eos_ids: tuple[int, ...],
     bos_ids: tuple[int, ...],
     pad_ids: tuple[int, ...],
-    vocab_size: int,
+    vocab_size: int | None,
     tokenizer_description: tokenizer.TokenizerDescription,
     tied: bool,
     num_parameters: int,

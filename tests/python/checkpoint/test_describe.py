@@ -250,7 +250,9 @@ def test_the_schema_is_valid() -> None:
         ("---\r\nlanguage: en\r\nlicense: 'mit'\r\n---\r\n", "mit"),
         ("# Model\nlicense: mit\n", None),
         ("---\nlanguage: en\n---\nlicense: mit\n", None),
-        ("---\nlicense:\n  - mit\n---\n", None),
+        ("---\nlicense:\n  - mit\n---\n", "mit"),
+        ("---\nlicense: [mit, isc]\n---\n", "mit AND isc"),
+        ("---\nlicense: {mit: yes}\n---\n", None),
         ("", None),
     ],
 )

@@ -1,0 +1,37 @@
+"""Write how a program was made, as an in-toto statement with SLSA provenance."""
+
+from __future__ import annotations
+
+import argparse
+
+from rules_executorch.commands import sbom
+from rules_executorch.environment import hermetic
+from rules_executorch.files import read_json, write_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    sbom.add_inputs(parser)
+    parser.add_argument("--lowered", required=True, help="label of the executorch_lower")
+    parser.add_argument("--builder", required=True, help="URI of who builds")
+    parser.add_argument("--data", nargs="*", default=[], help="further outputs of the lowering")
+    parser.add_argument("--out", required=True, help="the statement to write, JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes it; see `rules_executorch.provenance`."""
+    manifest = read_json(args.manifest, "The manifest of the program")
+    with hermetic():
+        from rules_executorch.compare.files import sha256
+        from rules_executorch.origin import read_source
+        from rules_executorch.packages import compile_packages
+        from rules_executorch.provenance import make_provenance
+
+        url = read_source(args.source).package_url if args.source else args.package_url
+        packages = compile_packages(args.marker, manifest["versions"])
+        data = [{"name": f"{args.name}.ptd", "sha256": sha256(path)} for path in args.data]
+        statement = make_provenance(
+            args.name, args.lowered, args.builder, manifest, url, packages, data
+        )
+        write_json(args.out, statement)
+    return 0

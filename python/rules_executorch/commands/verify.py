@@ -1,0 +1,45 @@
+"""Check the archive of an executorch_release: digests, manifests, programs.
+
+    bazel run @rules_executorch//tools:verify -- release.tar [--sha256 DIGEST]
+
+Without --sha256 it shows that nothing was damaged or added. Whoever can replace the archive can
+replace what is in it; only the digest, or a signature of it, from another place rules that out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rules_executorch.environment import hermetic
+from rules_executorch.errors import UserError
+from rules_executorch.noise import quiet_libraries
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the subcommand."""
+    parser.add_argument("archive", help="the .tar")
+    parser.add_argument("--sha256", help="digest that the archive must have")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what was found; see `rules_executorch.verify`."""
+    quiet_libraries()
+    path = os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), args.archive)
+    if not os.path.isfile(path):
+        raise UserError(f"There is no file {args.archive}.", instead="Give the archive.")
+    with hermetic() as scratch:
+        from rules_executorch.compare.files import sha256
+        from rules_executorch.verify import verify_release
+
+        folder = os.path.join(scratch, "release")
+        os.mkdir(folder)
+        digest = sha256(path)
+        faults = verify_release(path, folder)
+    if args.sha256 and digest != args.sha256.lower():
+        faults.insert(0, f"The archive has the sha256 {digest}, not {args.sha256}.")
+    for fault in faults:
+        print(fault)
+    if not faults:
+        print(f"{args.archive} is sound: every file, program and manifest fits. sha256 {digest}")
+    return 1 if faults else 0
