@@ -81,6 +81,11 @@ PATCHES: tuple[Patch, ...] = (
         "interpreted_delegates",
         "passes rebuild the module of every delegate to learn the shapes of its outputs",
     ),
+    lazy_patch(
+        "weights",
+        "borrowed_weights",
+        "every weight is copied to be hashed and copied again to be stored",
+    ),
 )
 """All patches, in the order they are applied."""
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 from typing import Any
 
 import pytest
 import torch
 from executorch.backends.xnnpack import xnnpack_preprocess
+from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir import lowered_backend_module
+from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend import backend_api
 from torch.fx import GraphModule, symbolic_trace, traceback
 from torch.fx.experimental.sym_node import SymNode
@@ -18,6 +21,7 @@ from rules_executorch import compat
 from rules_executorch.compat import patch as patches
 from rules_executorch.compat import recompile
 
+DELEGATE = importlib.import_module("torch._higher_order_ops.executorch_call_delegate")
 PATCHED: list[tuple[Any, str]] = [
     (GraphModule, "recompile"),
     (GraphModule, "__str__"),
@@ -32,6 +36,10 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.fx.Interpreter, "call_function"),
     (SymNode, "_mul"),
     (SymNode, "_eq"),
+    (node_visitor, "get_param_tensor"),
+    (node_visitor, "bytes"),
+    (NamedDataStore, "add_named_data"),
+    (DELEGATE, "call_delegate_cpu"),
 ]
 
 
