@@ -65,6 +65,16 @@ def _find_python(rctx):
             return found
     fail("\n\nERROR: No Python 3.11 is on PATH, and the packages that compile models are locked for it. {}\n".format(_HOW_TO_CHOOSE))
 
+def _runtime(rctx, environment):
+    """The C++ runtime that is in the wheel of executorch, as a package of its own."""
+    executorch = environment.get_child("lib", "python3.11", "site-packages", "executorch")
+    if not executorch.get_child("include").exists:
+        # A layer above the packages of the base, which have it.
+        return
+    for name in ["include", "lib"]:
+        rctx.symlink(executorch.get_child(name), "runtime/" + name)
+    rctx.file("runtime/BUILD.bazel", rctx.read(Label("//executorch/private/toolchain:runtime.BUILD.bazel")), executable = False)
+
 def _error_line(output):
     # The installer's last message, which may have more than one line.
     _, found, message = output.rpartition("ERROR: ")
@@ -102,6 +112,7 @@ def _environment_repository_impl(rctx):
     rctx.file("marker.json", rctx.read(environment.get_child("marker.json"), watch = "yes"), executable = False)
     if rctx.attr.mode == "pinned":
         rctx.symlink(environment, "environment")
+    _runtime(rctx, environment)
     for name in ["launcher", "python_runtime"]:
         rctx.file(name, rctx.read(Label("//executorch/private/toolchain:{}.sh".format(name))), executable = True)
     rctx.file("BUILD.bazel", _BUILD.format(

@@ -36,12 +36,31 @@ alias(
 )
 """
 
+_RUNTIME = """
+alias(
+    name = "{name}",
+    actual = select(
+        {choices},
+        no_match_error = "The C++ runtime comes with the packages for {platforms}, and the app is for another platform. Link one that is built for it.",
+    ),
+)
+"""
+
+_RUNTIME_TARGETS = {
+    "runtime": "runtime",
+    "runtime_backend_openvino": "backend_openvino",
+    "runtime_etdump": "etdump",
+    "runtime_headers": "headers",
+    "runtime_kernels_quantized": "kernels_quantized",
+}
+
 def _constraints(platform):
     return [str(constraint) for constraint in PLATFORMS[platform]]
 
 def _hub_repository_impl(rctx):
     text = _HEADER
     groups = {}
+    bases = []
     settings = {}
     for repository, key in sorted(rctx.attr.environments.items()):
         group, platform, mode = key.split(":")
@@ -54,6 +73,7 @@ def _hub_repository_impl(rctx):
         if group:
             groups.setdefault(group, []).append((platform, mode, repository))
         else:
+            bases.append((platform, mode, repository))
             text += _TOOLCHAIN.format(
                 constraints = _constraints(platform),
                 mode = mode,
@@ -72,11 +92,20 @@ def _hub_repository_impl(rctx):
             group = group,
             platforms = ", ".join({platform: None for platform, _, _ in environments}.keys()),
         )
+    for name, target in _RUNTIME_TARGETS.items():
+        text += _RUNTIME.format(
+            choices = {
+                ":is_{}_{}".format(platform, mode): "@{}//runtime:{}".format(repository, target)
+                for platform, mode, repository in bases
+            },
+            name = name,
+            platforms = ", ".join({platform: None for platform, _, _ in bases}.keys()),
+        )
     rctx.file("BUILD.bazel", text, executable = False)
 
 hub_repository = repository_rule(
     implementation = _hub_repository_impl,
-    doc = "Toolchains of all platforms and modes, and an alias for each group of packages.",
+    doc = "Toolchains of all platforms and modes, and aliases for the groups of packages and the C++ runtime.",
     attrs = {
         "environments": attr.string_dict(
             mandatory = True,

@@ -1,0 +1,143 @@
+"""Budgets: each limit on both sides, and that the values a failure names do pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rules_executorch.budget import Budget, check_budget
+from rules_executorch.cli import main
+
+MANIFEST: dict[str, Any] = {
+    "program": {"name": "program.pte", "bytes": 3_000_000, "sha256": "0" * 64},
+    "sizes": {"file": 3_000_000, "program": 50_000, "constants": 2_000_000, "delegates": 950_000},
+    "tied": [{"names": ["embed", "head"], "stored_in": ["XnnpackBackend", "constants"]}],
+    "quantization": None,
+    "export": {"max_seq_len": 16, "cache": {"max_cache_len": 64, "bytes": 4096}},
+    "methods": {
+        "forward": {
+            "planned_bytes": [6000, 2000],
+            "operators": {"aten::add.out": 3, "my::op.out": 1, "executorch_prim::add.Scalar": 9},
+            "delegation": {
+                "delegated": {"aten::linear": 7},
+                "undelegated": {"aten::add.Tensor": 2, "my::op": 1},
+            },
+        }
+    },
+}
+
+
+def problems(manifest: dict[str, Any] = MANIFEST, **limits: Any) -> list[str]:
+    checks = check_budget(manifest, Budget(**limits))
+    assert len(checks) == len(limits)
+    return [check.problem for check in checks if check.problem is not None]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_program_bytes": 3_000_000},
+        {"max_planned_bytes": 8000},
+        {"min_delegated_share": 0.7},
+        {"allowed_operators": ["aten::add.out", "my::*"]},
+    ],
+    ids=lambda limits: next(iter(limits)),
+)
+def test_exactly_at_the_limit_passes(limits: dict[str, Any]) -> None:
+    assert problems(**limits) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (
+            {"max_program_bytes": 2_999_999},
+            ["1 bytes (1 B) more than the 2999999", "constants 2.00 MB, delegates 950.00 kB",
+             "embed and head are one matrix, stored 2 times", "max_program_bytes = 3000000 would"],
+        ),
+        (
+            {"max_planned_bytes": 7000},
+            ["1000 bytes (1.00 kB) more than the 7000", "cache of 64 positions takes 4.10 kB",
+             "max_planned_bytes = 8000 would pass", "max_seq_len is 16"],
+        ),
+        (
+            {"min_delegated_share": 0.85},
+            ["7 of the 10 calls", "15.00 points below", "aten::add.Tensor (2), my::op (1)",
+             "min_delegated_share = 0.7 would pass, or a backend that takes aten::add.Tensor."],
+        ),
+        (
+            {"allowed_operators": ["aten::mul.out"]},
+            ["calls 2 operators that are not allowed", "aten::add.out (3), my::op.out (1)",
+             'allowed_operators: "aten::add.out", "my::op.out"'],
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_over_the_limit_says_by_how_much_and_what_would_pass(
+    limits: dict[str, Any], words: list[str]
+) -> None:
+    (problem,) = problems(**limits)
+    for expected in words:
+        assert expected in problem
+    would = re.search(
+        r"(max_program_bytes|max_planned_bytes|min_delegated_share) = (\S+) would", problem
+    )
+    if would:
+        name, value = would.groups()
+        assert problems(**{name: float(value) if "share" in name else int(value)}) == []
+
+
+def test_layers_that_are_not_quantized_are_named() -> None:
+    manifest = MANIFEST | {"quantization": {"skipped": {"model.head": "groups do not divide it"}}}
+    (problem,) = problems(manifest, max_program_bytes=1)
+    assert "Not quantized: model.head." in problem
+    assert "weights of fewer bits" in problem
+
+
+def test_the_share_that_would_pass_is_rounded_down() -> None:
+    method = MANIFEST["methods"]["forward"]
+    delegation = {"delegated": {"a": 2}, "undelegated": {"b": 1}}
+    manifest = MANIFEST | {"methods": {"forward": method | {"delegation": delegation}}}
+    (problem,) = problems(manifest, min_delegated_share=0.9)
+    assert "min_delegated_share = 0.6666 would pass" in problem
+    assert problems(manifest, min_delegated_share=0.6666) == []
+
+
+def test_a_program_without_operators_has_nothing_delegated() -> None:
+    method = MANIFEST["methods"]["forward"]
+    delegation: dict[str, Any] = {"delegated": {}, "undelegated": {}}
+    manifest = MANIFEST | {"methods": {"forward": method | {"delegation": delegation}}}
+    assert len(problems(manifest, min_delegated_share=0.1)) == 1
+
+
+def test_nothing_is_limited_by_default() -> None:
+    assert check_budget(MANIFEST, Budget()) == []
+    assert all(getattr(Budget(), field.name) is None for field in dataclasses.fields(Budget))
+
+
+def test_the_command_prints_a_table_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(MANIFEST))
+    arguments = ["budget", "--target", "//a:b", "--manifest", str(path)]
+    assert main([*arguments, "--max-program-bytes", "3000000"]) == 0
+    assert "at most 3000000  ok" in capsys.readouterr().out
+    assert main([*arguments, "--max-program-bytes", "1", "--max-planned-bytes", "1"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.count("OVER") == 2
+    assert printed.err.startswith("\nERROR in //a:b: The program has")
+
+
+def test_torch_is_not_imported() -> None:
+    code = "import sys, rules_executorch.commands.budget; sys.exit('torch' in sys.modules)"
+    path = [entry for entry in sys.path if entry]
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:0] = {path}; {code}"])
+    assert done.returncode == 0
