@@ -1,23 +1,49 @@
 """The rule `executorch_export`; documented in //executorch:export.bzl."""
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
-load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "refuse")
-load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "INPUT_FORMS", "LOGITS", "QUANTIZATIONS")
+load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "display_label", "refuse")
+load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "GENERATION", "INPUT_FORMS", "LOGITS", "QUANTIZATIONS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
 
 visibility("//...")
 
+def _check_task(ctx, task):
+    """Refuses what only models that generate text have, and images of others."""
+    attr = ctx.attr
+    if task == GENERATION:
+        check_at_least(ctx, "max_cache_len", attr.max_cache_len, 1)
+        wrong = {"image_size": attr.image_size != 0}
+    else:
+        wrong = {
+            "custom_ops": attr.custom_ops != [],
+            "input_form": attr.input_form != INPUT_FORMS[0],
+            "logits": attr.logits != LOGITS[0],
+            "max_cache_len": attr.max_cache_len != 0,
+            "quantization": attr.quantization != "",
+        }
+    for name, is_set in wrong.items():
+        if is_set:
+            refuse(
+                ctx,
+                "{} is set, and the task of {} is {}.".format(
+                    name,
+                    display_label(attr.model.label),
+                    task,
+                ),
+                "Remove it.",
+            )
+
 def _check(ctx):
     attr = ctx.attr
-    check_at_least(ctx, "max_cache_len", attr.max_cache_len, 1)
+    check_at_least(ctx, "image_size", attr.image_size, 0)
     check_at_least(ctx, "batch_size", attr.batch_size, 1)
     check_at_least(ctx, "max_seq_len", attr.max_seq_len, 0)
     check_one_of(ctx, "dtype", attr.dtype, DTYPES)
     check_one_of(ctx, "input_form", attr.input_form, INPUT_FORMS)
     check_one_of(ctx, "logits", attr.logits, LOGITS)
-    if attr.max_seq_len > attr.max_cache_len:
+    if attr.max_cache_len and attr.max_seq_len > attr.max_cache_len:
         refuse(
             ctx,
             "max_seq_len = {} is more than the cache holds (max_cache_len = {}).".format(
@@ -48,14 +74,18 @@ def _check(ctx):
 def _options(attr, task):
     options = {
         "batch_size": attr.batch_size,
-        "custom_ops": sorted(attr.custom_ops),
         "dtype": attr.dtype,
         "dynamic_seq_len": attr.dynamic_seq_len,
+        "max_seq_len": attr.max_seq_len,
+        "task": task,
+    }
+    if task != GENERATION:
+        return options | {"image_size": attr.image_size}
+    options |= {
+        "custom_ops": sorted(attr.custom_ops),
         "input_form": attr.input_form,
         "logits": attr.logits,
         "max_cache_len": attr.max_cache_len,
-        "max_seq_len": attr.max_seq_len,
-        "task": task,
     }
     if attr.quantization:
         options["quantization"] = {
@@ -70,6 +100,7 @@ def _executorch_export_impl(ctx):
     _check(ctx)
     name = ctx.label.name
     model = ctx.attr.model[HfModelInfo]
+    _check_task(ctx, model.task)
 
     options = ctx.actions.declare_file(name + ".options.json")
     ctx.actions.write(options, json.encode_indent(_options(ctx.attr, model.task), indent = "  ") + "\n")
@@ -118,9 +149,14 @@ executorch_export = rule(
             doc = "The `hf_model` to export.",
         ),
         "max_cache_len": attr.int(
-            mandatory = True,
             doc = "Positions the static cache holds: prompt and answer together. At most the " +
-                  "model's own number of positions.",
+                  "model's own number of positions. A model that generates text has to have it, " +
+                  "and no other may.",
+        ),
+        "image_size": attr.int(
+            default = 0,
+            doc = "Height and width of the images that a model of images takes. 0 means the size " +
+                  "that its configuration names.",
         ),
         "batch_size": attr.int(
             default = 1,

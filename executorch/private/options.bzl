@@ -2,7 +2,14 @@
 
 visibility("//...")
 
-TASKS = ["text-generation"]
+GENERATION = "text-generation"
+
+TASKS = [
+    GENERATION,
+    "feature-extraction",
+    "image-classification",
+    "text-classification",
+]
 
 DTYPES = ["auto", "float32", "float16", "bfloat16"]
 

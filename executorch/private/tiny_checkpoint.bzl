@@ -2,10 +2,13 @@
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
 load("//executorch/private:messages.bzl", "check_at_least", "check_one_of")
-load("//executorch/private:options.bzl", "DTYPES")
+load("//executorch/private:options.bzl", "DTYPES", "GENERATION", "TASKS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 
 visibility("//...")
+
+# The other tasks have models that read no text, or may be of that kind.
+_WITH_TOKENIZER = [GENERATION, "text-classification"]
 
 def _five_digits(number):
     text = str(number)
@@ -23,6 +26,7 @@ def _weights_names(shards):
 def _tiny_checkpoint_impl(ctx):
     check_at_least(ctx, "shards", ctx.attr.shards, 1)
     check_one_of(ctx, "dtype", ctx.attr.dtype, DTYPES)
+    check_one_of(ctx, "task", ctx.attr.task, TASKS)
 
     def declare(name):
         return ctx.actions.declare_file("{}/{}".format(ctx.label.name, name))
@@ -35,15 +39,16 @@ def _tiny_checkpoint_impl(ctx):
         passed_on["generation_config.json"] = ctx.file.generation_config
         args.add("--generation-config", ctx.file.generation_config)
     args.add("--seed", ctx.attr.seed)
+    args.add("--task", ctx.attr.task)
     if ctx.attr.dtype != "auto":
         args.add("--dtype", ctx.attr.dtype)
 
     outputs = [declare(name) for name in _weights_names(ctx.attr.shards)]
     args.add_all(outputs, before_each = "--out-weights")
-    others = {
-        "--out-tokenizer": declare("tokenizer.json"),
-        "--out-tokenizer-config": declare("tokenizer_config.json"),
-    }
+    others = {}
+    if ctx.attr.task in _WITH_TOKENIZER:
+        others["--out-tokenizer"] = declare("tokenizer.json")
+        others["--out-tokenizer-config"] = declare("tokenizer_config.json")
     if ctx.attr.shards > 1:
         others["--out-index"] = declare("model.safetensors.index.json")
     for option, file in others.items():
@@ -85,6 +90,10 @@ tiny_checkpoint = rule(
         "shards": attr.int(
             default = 1,
             doc = "Number of safetensors files; with more than one there is an index as well.",
+        ),
+        "task": attr.string(
+            default = GENERATION,
+            doc = "What the model is for: " + ", ".join(TASKS) + ".",
         ),
         "dtype": attr.string(
             default = "float32",

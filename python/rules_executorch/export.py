@@ -7,10 +7,8 @@ are not recognised as buffers.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib.metadata
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from rules_executorch.adapters import choose_adapter, custom_ops
 from rules_executorch.checkpoint.config import check_cache_len
 from rules_executorch.compat.tracing import light_tracing
 from rules_executorch.errors import UserError
+from rules_executorch.export_plain import export_plain
 from rules_executorch.model import (
     DTYPES,
     PREFIX,
@@ -30,6 +29,8 @@ from rules_executorch.model import (
     untouched_memory,
     wanted_tensors,
 )
+from rules_executorch.noise import quiet_tracing
+from rules_executorch.tasks import GENERATION
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -96,7 +97,7 @@ def example_inputs(
 
 
 def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
-    """Exports a model for text generation without its weights.
+    """Exports a model without its weights.
 
     Args:
         config: the checkpoint's config.
@@ -108,6 +109,8 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     Raises:
         UserError: no adapter fits, an option does not suit the model or is not supported.
     """
+    if options.task != GENERATION:
+        return Export(*export_plain(config, options))
     custom_ops.check_custom_ops(options)
     if options.quantization is not None:
         quantize.check_scheme(options.quantization)
@@ -125,7 +128,7 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
             quantized = quantize.quantize_model(model, options.quantization)
     module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
-    with torch.no_grad(), light_tracing(), _quiet_tracing():
+    with torch.no_grad(), light_tracing(), quiet_tracing():
         program = torch.export.export(
             module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
         )
@@ -138,20 +141,6 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
         tensor for tensor in signature["parameters"] if tensor["name"] not in parts
     ]
     return Export(program, signature)
-
-
-@contextlib.contextmanager
-def _quiet_tracing():
-    """Silences the tracer's remarks on side effects, which are those of the static cache."""
-    import warnings
-
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as captured:
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        except BaseException:
-            captured.seek(0)
-            raise
 
 
 def _signature(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import warnings
+from collections.abc import Iterator
 
 
 def quiet_libraries() -> None:
@@ -21,3 +24,15 @@ def quiet_libraries() -> None:
     warnings.filterwarnings("ignore", message="Mutation on a buffer in the model is detected")
     warnings.filterwarnings("ignore", message="While compiling, we found certain side effects")
     warnings.filterwarnings("ignore", message="_check_is_size will be removed")
+
+
+@contextlib.contextmanager
+def quiet_tracing() -> Iterator[None]:
+    """Silences the tracer's remarks on side effects, which are those of the static cache."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as captured:
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except BaseException:
+            captured.seek(0)
+            raise

@@ -32,7 +32,7 @@ class ExportOptions:
     task: str = "text-generation"
     batch_size: int = 1
     max_cache_len: int = 0
-    """Positions the static cache holds."""
+    """Positions the static cache holds; 0 for a model without one."""
     max_seq_len: int = 0
     """Upper bound of the dynamic sequence length, or the fixed length; 0 is `max_cache_len` for a
     dynamic length and 1, a token at a time, for a fixed one."""
@@ -44,6 +44,8 @@ class ExportOptions:
     """`last`: logits of the last position, (batch, 1, vocab); `all`: of every position."""
     custom_ops: tuple[str, ...] = ()
     quantization: Quantization | None = None
+    image_size: int = 0
+    """Height and width of images; 0 is the config's."""
 
 
 @dataclasses.dataclass(frozen=True)

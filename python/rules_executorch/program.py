@@ -140,7 +140,7 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
 
     for tensor in signature["parameters"]:
         name = tensor["name"]
-        put(name, weights.tensor(found[name]).to(DTYPES[tensor["dtype"]]))
+        put(name, weights.tensor(found[name]).to(getattr(torch, tensor["dtype"])))
     for weight in signature["quantized"]:
         values = weights.tensor(found[sources[weight["name"]]]).to(DTYPES[signature["dtype"]])
         parts = quantize_weight(values, weight)

@@ -34,8 +34,11 @@ def constant_methods(
 
     Returns:
         Method name to value: bool, int or list of int. A model without a beginning-of-sequence
-        token has no `get_bos_id`, and one without an end has no `get_eos_ids`.
+        token has no `get_bos_id`, and one without an end has no `get_eos_ids`. A program without a
+        cache has none of them.
     """
+    if signature["cache"] is None:
+        return {}
     methods: dict[str, Any] = {
         MAX_SEQ_LEN: signature["max_seq_len"],
         MAX_CONTEXT_LEN: signature["cache"]["max_cache_len"],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.checkpoint import strict_json
 from rules_executorch.errors import UserError
+from rules_executorch.tasks import GENERATION, TASKS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -173,26 +174,31 @@ def read_config(path: str) -> dict[str, Any]:
     return config
 
 
-def normalized(config: Mapping[str, Any], dtype: str) -> dict[str, Any]:
+def normalized(config: Mapping[str, Any], dtype: str, task: str = GENERATION) -> dict[str, Any]:
     """What of a config.json shapes the graph.
 
     Args:
         config: the checkpoint's config.
         dtype: torch's name of the dtype to record where the config has none.
+        task: what the model is for.
     """
     kept = {key: value for key, value in config.items() if key not in _NOT_GRAPH}
+    labels = config.get("id2label")
+    if task != GENERATION and isinstance(labels, Mapping):
+        # The names of the classes are nothing to a graph; how many there are is.
+        kept["num_labels"] = len(labels)
     kept["dtype"] = config.get("dtype") or config.get("torch_dtype") or dtype
     return kept
 
 
 @functools.cache
-def causal_lm_model_types() -> frozenset[str]:
-    """The model types that transformers has a causal language model for.
+def model_types(task: str) -> frozenset[str]:
+    """The model types that transformers has a model for a task for.
 
     Read from the source of `transformers.models.auto.modeling_auto` without importing it, which
     takes seconds; imported where the source has another shape than expected.
     """
-    table = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
+    table = TASKS[task].mapping
     spec = importlib.util.find_spec("transformers")
     if spec and spec.submodule_search_locations:
         source = Path(spec.submodule_search_locations[0], "models", "auto", "modeling_auto.py")
@@ -214,20 +220,21 @@ def check_model_type(config: Mapping[str, Any], path: str, task: str) -> None:
     """Refuses an architecture that cannot serve `task`.
 
     Raises:
-        UserError: an unknown task, a model type that transformers does not have as a causal
-            language model, or a model that reads more than text.
+        UserError: an unknown task, a model type that transformers does not have for it, or a model
+            that generates text and reads more than text.
     """
-    if task != "text-generation":
+    if task not in TASKS:
         raise UserError(
-            f"The task {task!r} is unknown.", instead="Set `task` to 'text-generation'."
+            f"The task {task!r} is unknown.",
+            instead=f"Set `task` to one of {', '.join(map(repr, TASKS))}.",
         )
     model_type = config["model_type"]
-    if model_type not in causal_lm_model_types():
+    if model_type not in model_types(task):
         raise UserError(
-            f"transformers has no causal language model of the type {model_type[:60]!r}, which"
+            f"transformers has no {TASKS[task].made} of the type {model_type[:60]!r}, which"
             f" {path} names, so there is no adapter for it.",
             instead="Use a checkpoint of an architecture that transformers has as"
-            " `AutoModelForCausalLM`, or a toolchain with a transformers that has this one.",
+            f" `{TASKS[task].auto_class}`, or a toolchain with a transformers that has this one.",
         )
     if isinstance(config.get("text_config"), dict):
         raise UserError(

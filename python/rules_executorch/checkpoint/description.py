@@ -41,8 +41,8 @@ class ModelDescription:
     """Every id that ends a sequence, in the order of the source."""
     bos_id: int | None
     pad_id: int | None
-    vocab_size: int
-    """Rows of the embedding."""
+    vocab_size: int | None
+    """Rows of the embedding; None for a model that reads no text."""
     tokenizer: TokenizerDescription
     max_position_embeddings: int | None
     hidden_size: int | None

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from rules_executorch.checkpoint import dtypes
 from rules_executorch.errors import UserError
+from rules_executorch.tasks import GENERATION, TASKS
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 MAX_PARAMETERS = 50_000_000
 """More than this is not a tiny model."""
@@ -54,20 +55,24 @@ def _scale(name: str, shape: tuple[int, ...], tied: bool, is_embedding: bool) ->
     return 1.0 / math.sqrt(math.prod(shape[1:]))
 
 
-def make(config: PreTrainedConfig, seed: int, dtype: str | None) -> dict[str, torch.Tensor]:
+def make(
+    config: PreTrainedConfig, seed: int, dtype: str | None, task: str = GENERATION
+) -> dict[str, torch.Tensor]:
     """Weights for a config, by transformers' state-dict names; a tied head is left out.
 
     Args:
-        config: the configuration of a causal language model.
+        config: the configuration of a model.
         seed: any whole number.
         dtype: torch's name; None takes the config's, or float32.
+        task: what the model is for.
 
     Raises:
         UserError: a dtype that parameters cannot have, or a model that is not tiny.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    import transformers
 
+    kind = getattr(transformers, TASKS[task].auto_class)
     dtype = dtype or str(config.dtype or "float32").removeprefix("torch.")
     if dtype not in dtypes.FLOATING:
         raise UserError(
@@ -75,16 +80,15 @@ def make(config: PreTrainedConfig, seed: int, dtype: str | None) -> dict[str, to
             instead=f"Write one of {', '.join(dtypes.FLOATING)}.",
         )
     with torch.device("meta"):
-        count = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
+        count = sum(p.numel() for p in kind.from_config(config).parameters())
     if count > MAX_PARAMETERS:
         raise UserError(
             f"The config describes {count:,} parameters; a tiny checkpoint has at most"
             f" {MAX_PARAMETERS:,}.",
             instead="Reduce the layers, the hidden size or the vocabulary.",
         )
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    embedding = model.get_input_embeddings().weight
-    tied = model.get_output_embeddings().weight is embedding
+    model = kind.from_config(config, dtype=torch.float32)
+    embedding, tied = _embedding(model) if task == GENERATION else (None, False)
     shared: set[int] = set()
     weights: dict[str, torch.Tensor] = {}
     for name, parameter in model.named_parameters(remove_duplicate=True):
@@ -102,6 +106,12 @@ def make(config: PreTrainedConfig, seed: int, dtype: str | None) -> dict[str, to
         if name in model.state_dict():
             weights[name] = buffer.detach().clone()
     return weights
+
+
+def _embedding(model: PreTrainedModel) -> tuple[torch.nn.Parameter, bool]:
+    """The embedding, and whether the output head is it."""
+    embedding = model.get_input_embeddings().weight
+    return embedding, model.get_output_embeddings().weight is embedding
 
 
 def split(weights: dict[str, torch.Tensor], shards: int) -> list[dict[str, torch.Tensor]]:

@@ -8,12 +8,14 @@ import os
 from rules_executorch import files
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.errors import UserError
+from rules_executorch.tasks import GENERATION
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `tiny`."""
     parser.add_argument("--config", required=True, help="config.json of the architecture")
     parser.add_argument("--generation-config", help="generation_config.json, for the eos ids")
+    parser.add_argument("--task", default=GENERATION)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dtype", help="dtype of the weights; the config's by default")
     parser.add_argument(
@@ -48,7 +50,7 @@ def _make(args: argparse.Namespace) -> None:
     from rules_executorch.checkpoint import safetensors_writer, tiny, tiny_tokenizer
 
     raw = configs.read_config(args.config)
-    configs.check_model_type(raw, args.config, "text-generation")
+    configs.check_model_type(raw, args.config, args.task)
     generation = configs.read_generation_config(args.generation_config)
     config = configs.load_config(args.config)
     ids = {
@@ -63,7 +65,7 @@ def _make(args: argparse.Namespace) -> None:
             bos_id=next(iter(ids["bos"]), None),
             pad_id=next(iter(ids["pad"]), None),
         )
-    parts = tiny.split(tiny.make(config, args.seed, args.dtype), len(args.out_weights))
+    parts = tiny.split(tiny.make(config, args.seed, args.dtype, args.task), len(args.out_weights))
     for path, part in zip(args.out_weights, parts, strict=True):
         safetensors_writer.write(path, part)
     if args.out_index:

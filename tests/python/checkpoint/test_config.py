@@ -11,6 +11,7 @@ from builders import CASES, MODELS
 
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.errors import UserError
+from rules_executorch.tasks import TASKS
 
 GOOD: dict[str, Any] = {
     "model_type": "llama",
@@ -132,10 +133,17 @@ def test_load_config_says_what_the_class_refuses(tmp_path: Path) -> None:
         configs.load_config(path)
 
 
-def test_model_types_are_those_of_transformers() -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+@pytest.mark.parametrize("task", TASKS)
+def test_model_types_are_those_of_transformers(task: str) -> None:
+    from transformers.models.auto import modeling_auto
 
-    assert configs.causal_lm_model_types() == frozenset(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+    assert configs.model_types(task) == frozenset(getattr(modeling_auto, TASKS[task].mapping))
+
+
+def test_the_number_of_classes_shapes_a_classifier_alone() -> None:
+    config = {**GOOD, "id2label": {"0": "cat", "1": "dog", "2": "owl"}}
+    assert configs.normalized(config, "float32", "image-classification")["num_labels"] == 3
+    assert "num_labels" not in configs.normalized(config, "float32")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,156 @@
+"""Tiny programs, exported once and lowered for each backend, as the two actions do it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rules_executorch.noise import quiet_libraries
+
+quiet_libraries()
+
+from rules_executorch.calibrate import Calibration  # noqa: E402
+from rules_executorch.checkpoint import tiny  # noqa: E402
+from rules_executorch.checkpoint.config import load_config  # noqa: E402
+from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
+from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
+from rules_executorch.export import export_model  # noqa: E402
+from rules_executorch.files import write_json  # noqa: E402
+from rules_executorch.inspect import ProgramInfo, inspect_program  # noqa: E402
+from rules_executorch.lower import Lowered, lower_program  # noqa: E402
+from rules_executorch.options import ExportOptions, LowerOptions  # noqa: E402
+from rules_executorch.program import bind_weights, read_program, write_program  # noqa: E402
+from rules_executorch.runner_contract import constant_methods  # noqa: E402
+
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "dtype": "float32",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": False,
+    "vocab_size": 128,
+}
+
+RESNET: dict[str, Any] = {
+    "architectures": ["ResNetForImageClassification"],
+    "model_type": "resnet",
+    "dtype": "float32",
+    "num_channels": 3,
+    "embedding_size": 8,
+    "hidden_sizes": [8, 16],
+    "depths": [1, 1],
+    "layer_type": "basic",
+    "num_labels": 4,
+}
+
+BERT: dict[str, Any] = {
+    "architectures": ["BertForSequenceClassification"],
+    "model_type": "bert",
+    "dtype": "float32",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 32,
+    "num_labels": 3,
+    "vocab_size": 128,
+}
+
+GENERATION = ExportOptions(max_cache_len=16, max_seq_len=4)
+FIXED = dataclasses.replace(GENERATION, dynamic_seq_len=False)
+IMAGES = ExportOptions(task="image-classification", image_size=32)
+TEXTS = ExportOptions(task="text-classification", max_seq_len=8, dynamic_seq_len=False)
+
+DESCRIPTION: dict[str, Any] = {"eos_ids": [2], "bos_id": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """An export on disk, with random weights of a fixed seed."""
+
+    config_path: str
+    weights_path: str
+    program_path: str
+    signature: dict[str, Any]
+
+    @property
+    def config(self) -> Any:
+        return load_config(self.config_path)
+
+
+def export(
+    folder: Path, config: dict[str, Any], options: ExportOptions, dtype: str = "float32"
+) -> Exported:
+    """Makes a checkpoint and exports its graph."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [str(folder / name) for name in ("config.json", "model.safetensors", "model.pt2")]
+    config_path, weights_path, program_path = paths
+    Path(config_path).write_text(json.dumps(config))
+    write(weights_path, tiny.make(load_config(config_path), 0, dtype, options.task))
+    exported = export_model(load_config(config_path), options)
+    write_program(exported.program, program_path)
+    write_json(str(folder / "model.json"), exported.signature)
+    return Exported(config_path, weights_path, program_path, exported.signature)
+
+
+def lower(
+    exported: Exported,
+    path: Path,
+    backend: str,
+    options: dict[str, Any] | None = None,
+    calibration: Calibration | None = None,
+) -> tuple[Lowered, ProgramInfo]:
+    """Lowers an export and reads the program back."""
+    program = read_program(exported.program_path)
+    bind_weights(program, exported.signature, open_weights([exported.weights_path]))
+    constants = constant_methods(exported.signature, DESCRIPTION)
+    lowering = LowerOptions(backend, options or {})
+    lowered = lower_program(program, exported.signature, lowering, constants, calibration)
+    with open(path, "wb") as file:
+        lowered.manager.write_to_file(file)
+    return lowered, inspect_program(str(path))
+
+
+def lower_elsewhere(
+    exported: Exported, path: Path, backend: str, options: dict[str, Any] | None = None
+) -> bytes:
+    """Lowers in a process of its own with another hash seed, time zone and temporary folder."""
+    scratch = path.parent / "elsewhere"
+    scratch.mkdir(exist_ok=True)
+    request = {"exported": dataclasses.asdict(exported), "path": str(path)}
+    request |= {"backend": backend, "options": options}
+    environment = dict(os.environ, PYTHONHASHSEED="4711", TZ="Asia/Tokyo", TMPDIR=str(scratch))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, __file__, json.dumps(request)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return path.read_bytes()
+
+
+@functools.cache
+def payload(path: str, index: int = 0) -> bytes:
+    """The bytes of one delegate."""
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    program = deserialize_pte_binary(Path(path).read_bytes()).program
+    return bytes(program.backend_delegate_data[index].data)
+
+
+if __name__ == "__main__":
+    asked = json.loads(sys.argv[1])
+    lower(Exported(**asked["exported"]), Path(asked["path"]), asked["backend"], asked["options"])
