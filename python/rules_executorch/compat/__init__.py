@@ -57,6 +57,11 @@ PATCHES: tuple[Patch, ...] = (
         "the whole module is printed for a debug message once for each partition",
     ),
     lazy_patch(
+        "merging",
+        "bitset_partitions",
+        "the sets of dependent nodes grow with the square of the graph and are walked per merge",
+    ),
+    lazy_patch(
         "xnnpack",
         "shared_xnnpack_passes",
         "each delegate is copied with its weights and runs the same passes as its equals",

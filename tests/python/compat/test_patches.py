@@ -14,6 +14,8 @@ from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir import lowered_backend_module
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend import backend_api
+from executorch.exir.backend.canonical_partitioners import group_partitioner
+from executorch.exir.backend.canonical_partitioners.group_partitioner import GroupBasedPartitioner
 from torch.fx import GraphModule, symbolic_trace, traceback
 from torch.fx.experimental.sym_node import SymNode
 
@@ -36,6 +38,9 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.fx.Interpreter, "call_function"),
     (SymNode, "_mul"),
     (SymNode, "_eq"),
+    (group_partitioner, "_DependencyViewer"),
+    (GroupBasedPartitioner, "_can_merge_partitions"),
+    (GroupBasedPartitioner, "_merge_partitions"),
     (node_visitor, "get_param_tensor"),
     (node_visitor, "bytes"),
     (NamedDataStore, "add_named_data"),
