@@ -12,6 +12,7 @@ load("//executorch:lower.bzl", _executorch_lower = "executorch_lower")
 load("//executorch:model.bzl", _executorch_model = "executorch_model")
 load("//executorch:operators.bzl", _executorch_operators = "executorch_operators")
 load("//executorch:parity_test.bzl", _executorch_parity_test = "executorch_parity_test")
+load("//executorch:release.bzl", _executorch_release = "executorch_release")
 load("//executorch:tiny_checkpoint.bzl", _tiny_checkpoint = "tiny_checkpoint")
 
 executorch_assets = _executorch_assets
@@ -25,5 +26,6 @@ executorch_lower = _executorch_lower
 executorch_model = _executorch_model
 executorch_operators = _executorch_operators
 executorch_parity_test = _executorch_parity_test
+executorch_release = _executorch_release
 hf_model = _hf_model
 tiny_checkpoint = _tiny_checkpoint

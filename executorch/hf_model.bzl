@@ -16,6 +16,12 @@ headers are sound, nothing is pickled, no code comes along, the architecture is 
 be safetensors, also sharded, or one GGUF file; from a GGUF, the configuration and the tokenizer
 are rebuilt.
 
+Licences: `license` is the licence in the hub's words. It is compared with what the model card or the
+GGUF header states, and with `package_url` it becomes metadata of `rules_license` on the target
+(`NAME.license`, `NAME.package_info`), which licence checks of an app gather.
+`--@rules_executorch//executorch/settings:denied_licenses=cc-by-nc-*,unknown` fails the build of
+whatever uses a model with such a licence, also where the target does not declare it.
+
 Output group `description`: `model.json`, what is known about the model, and `config.json`, the
 configuration reduced to what shapes the graph (and for a GGUF the rebuilt tokenizer).
 
@@ -23,5 +29,33 @@ Provider: `HfModelInfo`.
 """
 
 load("//executorch/private:hf_model.bzl", _hf_model = "hf_model")
+load("//executorch/private:license_metadata.bzl", "license_metadata")
 
-hf_model = _hf_model
+def hf_model(name, srcs, license = None, package_url = None, visibility = None, **kwargs):
+    """Declares a model.
+
+    Args:
+        name: name of the target.
+        srcs: files of the checkpoint, or targets that have them: `config.json`, the weights as
+            `*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the checkpoint
+            has of tokenizer, chat template, generation config, README and licence. Told apart by
+            file name; the folder does not matter.
+        license: the licence, in the hub's words, for example `apache-2.0`.
+        package_url: `pkg:huggingface/OWNER/NAME@REVISION` of a checkpoint that is not from the
+            module extension `huggingface`, whose files say where they come from.
+        visibility: as of every rule.
+        **kwargs: `task`, what the model does, in the hub's words, by default `text-generation`; and
+            the attributes that every rule has.
+    """
+    metadata = license_metadata(name, license, package_url, visibility or ["//visibility:private"])
+    if metadata:
+        # The name that Bazel 7 and 8 both have for what is now `package_metadata`.
+        kwargs["applicable_licenses"] = metadata + kwargs.get("applicable_licenses", [])
+    _hf_model(
+        name = name,
+        srcs = srcs,
+        license = license,
+        package_url = package_url,
+        visibility = visibility,
+        **kwargs
+    )

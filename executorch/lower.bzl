@@ -15,6 +15,8 @@ with `external_data = True`. It has the constant methods that ExecuTorch's LLM r
 
 Output groups: `manifest` (JSON: what went in, with hashes and versions, and what came out),
 `report` (the same for people, with what was delegated), `options` (`lower.schema.json`),
+`sbom` (CycloneDX: the model with its licence, base models and data sets, and the packages that
+compiled it), `provenance` (an in-toto statement with SLSA provenance; unsigned),
 `operators` (what the runtime needs, as ExecuTorch's selective build reads it; for several programs
 together see `executorch_operators`).
 

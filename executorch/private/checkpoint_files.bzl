@@ -35,9 +35,15 @@ def _is_pickle(name):
             return True
     return False
 
-def _is_document(name):
+# Where a checkpoint of the module extension `huggingface` comes from.
+_SOURCE = "huggingface.json"
+
+def _is_license(name):
     upper = name.upper()
-    return upper.startswith("LICENSE") or upper.startswith("NOTICE") or upper == "README.MD"
+    return upper.startswith("LICENSE") or upper.startswith("NOTICE")
+
+def _is_readme(name):
+    return name.upper() == "README.MD"
 
 def classify(ctx, files):
     """Sorts the files of a checkpoint, and refuses a set that is unsafe or incomplete.
@@ -48,8 +54,9 @@ def classify(ctx, files):
 
     Returns:
         A struct with `format` (`safetensors` or `gguf`), `weights` (list of Files), `config`,
-        `generation_config`, `tokenizer`, `tokenizer_config`, `chat_template` (File or None each),
-        and `relevant`, the list of all Files that say something about the model.
+        `generation_config`, `tokenizer`, `tokenizer_config`, `chat_template`, `readme`, `source`
+        (File or None each), `licenses` (list of Files), and `relevant`, the list of all Files that
+        say something about the model.
     """
     by_name = {}
     for file in files:
@@ -125,12 +132,16 @@ def classify(ctx, files):
     others = [
         by_name[name]
         for name in sorted(by_name)
-        if name in _TOKENIZER_PARTS or _is_document(name)
+        if name in _TOKENIZER_PARTS or _is_license(name) or _is_readme(name)
     ]
+    readmes = [by_name[name] for name in sorted(by_name) if _is_readme(name)]
     weights = ggufs or safetensors + indexes
     return struct(
         format = "gguf" if ggufs else "safetensors",
         weights = weights,
+        licenses = [by_name[name] for name in sorted(by_name) if _is_license(name)],
+        readme = readmes[0] if readmes else None,
+        source = by_name.get(_SOURCE),
         tokenizer = tokenizers[0] if tokenizers else None,
         relevant = weights + [file for file in named.values() if file] + tokenizers + others,
         **named

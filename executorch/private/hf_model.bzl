@@ -1,5 +1,6 @@
 """The rule `hf_model`; documented in //executorch:hf_model.bzl."""
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
 load("//executorch/private:checkpoint_files.bzl", "classify")
 load("//executorch/private:messages.bzl", "check_one_of")
@@ -26,6 +27,9 @@ def _hf_model_impl(ctx):
     args = command_args(ctx, "describe")
     args.add("--task", ctx.attr.task)
     args.add_all("--files", checkpoint.relevant)
+    if ctx.attr.license:
+        args.add("--license", ctx.attr.license)
+    args.add_all("--denied-licenses", ctx.attr._denied_licenses[BuildSettingInfo].value)
     args.add("--out-config", config)
     args.add("--out-model", description)
 
@@ -59,6 +63,11 @@ def _hf_model_impl(ctx):
             weights = checkpoint.weights,
             config = config,
             description = description,
+            license = ctx.attr.license,
+            licenses = checkpoint.licenses,
+            package_url = ctx.attr.package_url,
+            readme = checkpoint.readme,
+            source = checkpoint.source,
             chat_template = checkpoint.chat_template,
             **files
         ),
@@ -74,6 +83,15 @@ hf_model = rule(
                   "`*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the " +
                   "checkpoint has of tokenizer, chat template, generation config, README and " +
                   "licence. Told apart by file name; the folder does not matter.",
+        ),
+        "license": attr.string(
+            doc = "The licence, in the hub's words, for example `apache-2.0`.",
+        ),
+        "package_url": attr.string(
+            doc = "`pkg:huggingface/OWNER/NAME@REVISION` of a checkpoint that is not from the module extension.",
+        ),
+        "_denied_licenses": attr.label(
+            default = "//executorch/settings:denied_licenses",
         ),
         "task": attr.string(
             default = "text-generation",

@@ -4,6 +4,7 @@ load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "com
 load("//executorch/private:backends.bzl", "BACKENDS")
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:operators.bzl", "select_operators")
+load("//executorch/private:statements.bzl", "STATEMENT_ATTRS", "declare_provenance", "declare_sbom")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
@@ -71,7 +72,7 @@ def lower_for_device(ctx, device, name):
 
     Returns:
         A struct of Files: program, data (None with the weights in the program), manifest, report,
-        options, and operators, which nothing builds unless it is asked for.
+        options, and operators, provenance and sbom, which nothing builds unless asked for.
     """
     exported = ctx.attr.exported[ExportedProgramInfo]
     model = exported.model
@@ -115,7 +116,9 @@ def lower_for_device(ctx, device, name):
         operators = select_operators(ctx, [program], name + ".operators"),
         options = options,
         program = program,
+        provenance = declare_provenance(ctx, device, model, program, data, manifest, name),
         report = report,
+        sbom = declare_sbom(ctx, device, model, program, manifest, name),
     )
 
 def lowered_providers(ctx, device, exported, files):
@@ -137,7 +140,9 @@ def lowered_providers(ctx, device, exported, files):
             manifest = depset([files.manifest]),
             operators = depset([files.operators]),
             options = depset([files.options]),
+            provenance = depset([files.provenance]),
             report = depset([files.report]),
+            sbom = depset([files.sbom]),
         ),
         ExecutorchProgramInfo(
             label = ctx.label,
@@ -145,6 +150,8 @@ def lowered_providers(ctx, device, exported, files):
             data = files.data,
             manifest = files.manifest,
             report = files.report,
+            provenance = files.provenance,
+            sbom = files.sbom,
             device = device,
             exported = exported,
             model = exported.model,
@@ -156,7 +163,7 @@ def _executorch_lower_impl(ctx):
     files = lower_for_device(ctx, device, ctx.label.name)
     return lowered_providers(ctx, device, ctx.attr.exported[ExportedProgramInfo], files)
 
-LOWER_ATTRS = COMMAND_ATTRS | TRANSITION_ATTRS | {
+LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
     "exported": attr.label(
         mandatory = True,
         providers = [ExportedProgramInfo],

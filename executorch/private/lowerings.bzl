@@ -55,7 +55,9 @@ _SUFFIXES = {
     "operators": ".operators.yaml",
     "options": ".options.json",
     "program": ".pte",
+    "provenance": ".provenance.json",
     "report": ".report.md",
+    "sbom": ".sbom.cdx.json",
 }
 
 def _lowered_program_impl(ctx):

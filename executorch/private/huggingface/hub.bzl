@@ -12,6 +12,9 @@ filegroup(
 )
 """
 
+# What hf_model takes as the place that its files come from.
+_SOURCE = "huggingface.json"
+
 _ALIAS = """
 alias(
     name = {name},
@@ -24,12 +27,17 @@ def _hub_model_impl(rctx):
     text = _BUILD.format(
         repo = rctx.attr.repo,
         revision = rctx.attr.revision,
-        srcs = json.encode_indent([files[path] for path in sorted(files)], indent = "    ").replace("\n", "\n    "),
+        srcs = json.encode_indent(
+            [files[path] for path in sorted(files)] + ([] if _SOURCE in files else [_SOURCE]),
+            indent = "    ",
+        ).replace("\n", "\n    "),
     )
     for path, content in sorted(files.items()):
         # A file may have the group's name; then it is in the group only.
         if path != "files":
             text += _ALIAS.format(name = repr(path), actual = repr(content))
+    if _SOURCE not in files:
+        rctx.file(_SOURCE, json.encode_indent({"repo": rctx.attr.repo, "revision": rctx.attr.revision}, indent = "  ") + "\n")
     rctx.file("BUILD.bazel", text)
     return rctx.repo_metadata(reproducible = True) if hasattr(rctx, "repo_metadata") else None
 

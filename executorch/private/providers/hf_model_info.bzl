@@ -19,6 +19,11 @@ FIELDS = {
               "architecture have the same bytes here, and so share an export.",
     "description": "File: `model.json`, what the rules know about the model (end-of-sequence ids, " +
                    "vocabulary, tokenizer, positions, parameters, licence).",
+    "license": "string: the licence that the target declares, or an empty one.",
+    "licenses": "List of Files: texts of licences and notices.",
+    "package_url": "string: package URL that the target declares, or an empty one.",
+    "readme": "File or None: the model card.",
+    "source": "File or None: `huggingface.json`, the repository and the revision that the files come from.",
     "tokenizer": "File or None: `tokenizer.json`, or the checkpoint's other tokenizer file.",
     "tokenizer_config": "File or None: `tokenizer_config.json`.",
     "chat_template": "File or None: `chat_template.jinja`, where the template is not in `tokenizer_config`.",

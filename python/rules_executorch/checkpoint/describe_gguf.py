@@ -8,9 +8,10 @@ from typing import Any
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint import gguf_architectures as architectures
 from rules_executorch.checkpoint import gguf_header, gguf_tokenizer, strict_json, tokenizer
-from rules_executorch.checkpoint.describe import describe
+from rules_executorch.checkpoint.describe import describe, license_of
 from rules_executorch.checkpoint.description import ModelDescription, TokenizerDescription
 from rules_executorch.checkpoint.gguf_header import GgufFile
+from rules_executorch.checkpoint.model_card import card_of_gguf
 from rules_executorch.checkpoint.sources import Sources
 
 Extracted = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -51,7 +52,6 @@ def describe_gguf(
     def ids(name: str) -> tuple[int, ...]:
         return configs.special_ids(config, generation, f"{name}_token_id", path)
 
-    license = file.metadata.get("general.license")
     described = TokenizerDescription(
         tokenizer.KIND,
         tokenizer.from_json(extracted[0], sources.tokenizer or sources.gguf).vocab_size,
@@ -70,7 +70,7 @@ def describe_gguf(
         num_parameters=sum(file.tensors[name].num_elements for name in names.values()),
         weight_bytes=sum(file.tensors[name].num_bytes for name in names.values()),
         dtype=_main_type(file, list(names.values())),
-        license=license if isinstance(license, str) else None,
+        license=license_of(sources.readme) or card_of_gguf(file.metadata).license,
     )
     return description, configs.normalized(config, "float32"), extracted
 

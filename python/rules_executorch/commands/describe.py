@@ -10,6 +10,7 @@ from rules_executorch.checkpoint.describe import describe_safetensors
 from rules_executorch.checkpoint.sources import find_sources
 from rules_executorch.environment import hermetic
 from rules_executorch.errors import UserError
+from rules_executorch.origin import check_license
 
 _FROM_GGUF = ("out_tokenizer", "out_tokenizer_config", "out_generation_config")
 
@@ -19,6 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", default="text-generation")
     parser.add_argument(
         "--files", required=True, nargs="+", metavar="FILE", help="every file of the checkpoint"
+    )
+    parser.add_argument("--license", help="what the hf_model declares, in the hub's words")
+    parser.add_argument(
+        "--denied-licenses", nargs="*", default=[], metavar="LICENSE", help="refused; also with *"
     )
     parser.add_argument("--out-config", required=True, help="normalized config.json to write")
     parser.add_argument("--out-model", required=True, help="model.json to write")
@@ -41,10 +46,12 @@ def run(args: argparse.Namespace) -> int:
                     instead="Leave the option out.",
                 )
             model, config = describe_safetensors(sources, args.task)
+            check_license(model.license, args.license, args.denied_licenses)
         else:
             from rules_executorch.checkpoint.describe_gguf import describe_gguf
 
             model, config, extracted = describe_gguf(sources, args.task)
+            check_license(model.license, args.license, args.denied_licenses)
             for name, value in zip(_FROM_GGUF, extracted, strict=True):
                 if getattr(args, name):
                     files.write_json(getattr(args, name), value)
