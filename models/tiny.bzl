@@ -24,14 +24,19 @@ def tiny_model(name, architecture, shards = 1, max_cache_len = 64):
 
     Args:
         name: name of the model.
-        architecture: folder below `tiny` with its configuration.
+        architecture: folder below `tiny` with its configuration, and its generation configuration
+            unless the checkpoint is to have none.
         shards: number of safetensors files.
         max_cache_len: positions of the static cache.
     """
+    generation_configs = native.glob(
+        ["tiny/{}/generation_config.json".format(architecture)],
+        allow_empty = True,
+    )
     tiny_checkpoint(
         name = name + "_checkpoint",
         config = "tiny/{}/config.json".format(architecture),
-        generation_config = "tiny/{}/generation_config.json".format(architecture),
+        generation_config = generation_configs[0] if generation_configs else None,
         shards = shards,
     )
     hf_model(
