@@ -47,7 +47,14 @@ def hf_model(name, srcs, license = None, package_url = None, visibility = None, 
         **kwargs: `task`, what the model does, in the hub's words, by default `text-generation`; and
             the attributes that every rule has.
     """
-    metadata = license_metadata(name, license, package_url, visibility or ["//visibility:private"])
+    metadata = license_metadata(
+        name,
+        srcs = srcs,
+        license = license,
+        package_url = package_url,
+        tags = kwargs.get("tags"),
+        visibility = visibility,
+    )
     if metadata:
         # The name that Bazel 7 and 8 both have for what is now `package_metadata`.
         kwargs["applicable_licenses"] = metadata + kwargs.get("applicable_licenses", [])

@@ -45,6 +45,18 @@ def _is_license(name):
 def _is_readme(name):
     return name.upper() == "README.MD"
 
+def license_texts(files):
+    """Texts of licences and notices among the files of a checkpoint.
+
+    Args:
+        files: list of Files.
+
+    Returns:
+        List of Files, sorted by name: LICENSE before NOTICE.
+    """
+    by_name = {file.basename: file for file in files if _is_license(file.basename)}
+    return [by_name[name] for name in sorted(by_name)]
+
 def classify(ctx, files):
     """Sorts the files of a checkpoint, and refuses a set that is unsafe or incomplete.
 
@@ -139,7 +151,7 @@ def classify(ctx, files):
     return struct(
         format = "gguf" if ggufs else "safetensors",
         weights = weights,
-        licenses = [by_name[name] for name in sorted(by_name) if _is_license(name)],
+        licenses = license_texts(files),
         readme = readmes[0] if readmes else None,
         source = by_name.get(_SOURCE),
         tokenizer = tokenizers[0] if tokenizers else None,

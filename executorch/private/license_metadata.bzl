@@ -1,8 +1,9 @@
 """The licence of a model as metadata of rules_license, which an app's licence checks gather."""
 
-load("@rules_license//rules:license.bzl", license_rule = "license")
 load("@rules_license//rules:license_kind.bzl", "license_kind")
 load("@rules_license//rules:package_info.bzl", "package_info")
+load("@rules_license//rules:providers.bzl", "LicenseInfo", "LicenseKindInfo")
+load("//executorch/private:checkpoint_files.bzl", "license_texts")
 
 visibility("//executorch")
 
@@ -58,19 +59,58 @@ _SPDX = [
 
 _KINDS = {name.lower(): Label("@rules_license//licenses/spdx:" + name) for name in _SPDX}
 
-def license_metadata(name, license, package_url, visibility):
+def _model_license_impl(ctx):
+    texts = license_texts(ctx.files.srcs)
+    if texts:
+        text = texts[0]
+    else:
+        # Those who gather licences write down the path of a text.
+        text = ctx.actions.declare_file(ctx.label.name + ".txt")
+        ctx.actions.write(text, "The model is under the licence {}.\n".format(ctx.attr.license))
+    return [
+        DefaultInfo(files = depset([text])),
+        LicenseInfo(
+            copyright_notice = "",
+            label = ctx.label,
+            license_kinds = (ctx.attr.kind[LicenseKindInfo],),
+            license_text = text,
+            package_name = ctx.attr.package_name,
+            package_url = ctx.attr.package_url,
+            package_version = ctx.attr.package_version,
+        ),
+    ]
+
+# The `license` of rules_license wants its text to be named; here it is among the checkpoint's files.
+_model_license = rule(
+    implementation = _model_license_impl,
+    attrs = {
+        "kind": attr.label(mandatory = True, providers = [LicenseKindInfo]),
+        "license": attr.string(mandatory = True),
+        "package_name": attr.string(),
+        "package_url": attr.string(),
+        "package_version": attr.string(),
+        "srcs": attr.label_list(allow_files = True, doc = "Files of the checkpoint."),
+    },
+    doc = "The licence of a model.",
+    provides = [LicenseInfo],
+)
+
+def license_metadata(name, srcs, license, package_url, tags, visibility):
     """Declares NAME.license and NAME.package_info, as far as something is known.
 
     Args:
         name: name of the model.
+        srcs: files of the checkpoint.
         license: the licence in the hub's words, or None.
         package_url: its package URL, or None.
+        tags: of the model.
         visibility: of the targets.
 
     Returns:
         Labels for `applicable_licenses` of the model.
     """
     metadata = []
+    version = package_url.rpartition("@")[2] if package_url and "@" in package_url else None
     if license:
         kind = _KINDS.get(license.lower())
         if not kind:
@@ -80,12 +120,15 @@ def license_metadata(name, license, package_url, visibility):
                 long_name = license,
                 visibility = ["//visibility:private"],
             )
-        license_rule(
+        _model_license(
             name = name + ".license",
-            license_kinds = [kind],
-            license_text = None,
+            srcs = srcs,
+            kind = kind,
+            license = license,
             package_name = name,
             package_url = package_url,
+            package_version = version,
+            tags = tags,
             visibility = visibility,
         )
         metadata.append(":{}.license".format(name))
@@ -94,7 +137,7 @@ def license_metadata(name, license, package_url, visibility):
             name = name + ".package_info",
             package_name = name,
             package_url = package_url,
-            package_version = package_url.rpartition("@")[2] if "@" in package_url else None,
+            package_version = version,
             visibility = visibility,
         )
         metadata.append(":{}.package_info".format(name))
