@@ -52,7 +52,7 @@ def check_custom_ops(options: ExportOptions) -> None:
             "operator of ExecuTorch's LLM extension.",
             instead=f"Write some of {', '.join(CUSTOM_OPS)}.",
         )
-    if options.batch_size != 1:
+    if options.custom_ops and options.batch_size != 1:
         raise UserError(
             f"custom_ops are kernels for one sequence, and batch_size is {options.batch_size}.",
             instead="Write batch_size = 1, or leave custom_ops out.",
