@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Needs
+from rules_executorch.compat import lazy_patch
 
 if TYPE_CHECKING:
     from torchao.quantization.pt2e.quantizer import Quantizer
 
 NEEDS = Needs(group="arm", modules=("tosa", "ethosu.vela", "ml_dtypes"))
+
+PATCHES = (
+    lazy_patch(
+        "tosa",
+        "ordered_tosa_partitions",
+        "delegates come in the order of hashes, which differs from run to run",
+    ),
+)
 
 INT8 = "int8"
 

@@ -88,4 +88,5 @@ BACKEND = Backend(
     dynamic_shapes=False,
     generation=False,
     quantizer=_quantizer,
+    patches=arm.PATCHES,
 )

@@ -51,4 +51,5 @@ BACKEND = Backend(
     needs=arm.NEEDS,
     dynamic_shapes=False,
     quantizer=_quantizer,
+    patches=arm.PATCHES,
 )
