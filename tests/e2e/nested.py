@@ -167,6 +167,17 @@ class Workspace:
         )
 
 
+def eager_argmax(checkpoint: Path, tokens: Sequence[int]) -> int:
+    """The token that the model of a checkpoint gives the largest logit to after others."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, local_files_only=True).eval()
+    with torch.no_grad():
+        logits = model(torch.tensor([list(tokens)])).logits
+    return int(logits[0, -1].argmax())
+
+
 def environment() -> dict[str, str]:
     """The variables of a person's shell: those of this test without what Bazel added."""
     env = {

@@ -53,6 +53,21 @@ def test_a_warm_null_build_takes_less_than_a_second(workspace: Workspace) -> Non
     assert min(seconds) < 1
 
 
+def test_every_action_declares_what_it_needs(workspace: Workspace) -> None:
+    heavy = "mnemonic('Executorch.*|HfModel.*', deps(//...))"
+    actions = workspace.query("aquery", heavy).split("\n\n")
+    actions = [action for action in actions if "Mnemonic: " in action]
+    assert len(actions) >= 4
+    for action in actions:
+        assert "block-network: 1" in action
+        assert "supports-path-mapping: 1" in action
+        assert "PYTHONHASHSEED=0" in action and "HOME=" not in action
+        assert str(workspace.folder) not in action, "an absolute path"
+    exports = [action for action in actions if "Mnemonic: ExecutorchExport" in action]
+    assert len(exports) == 1
+    assert ".safetensors" not in exports[0], "an export that reads weights"
+
+
 def test_another_platform_and_compilation_mode_cost_nothing(workspace: Workspace) -> None:
     run = workspace.bazel("build", "//:program", "--platforms=//:phone", "--compilation_mode=opt")
     assert not [name for name in run.executed if name.startswith(("Executorch", "HfModel"))]

@@ -1,0 +1,72 @@
+"""A C++ app links the runtime of the toolchain and runs its model, which is lowered once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from nested import Workspace, eager_argmax
+
+TOKENS = [5, 9, 11, 250, 3]
+
+
+@pytest.fixture(scope="module")
+def workspace(app_workspace: Callable[[str], Workspace]) -> Workspace:
+    workspace = app_workspace("cc_app")
+    workspace.bazel("build", "//...")
+    return workspace
+
+
+def test_the_app_prints_the_argmax_of_eager(workspace: Workspace) -> None:
+    expected = f"argmax {eager_argmax(workspace.output('checkpoint'), TOKENS)} of 288"
+    tokens = [str(token) for token in TOKENS]
+    assert expected in workspace.bazel("run", "//:app", "--", *tokens).text
+
+    # As a person starts it, from any folder.
+    binary = workspace.folder / "bazel-bin" / "app"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RUNFILES")}
+    printed = subprocess.run([binary, *tokens], cwd="/", env=env, capture_output=True, text=True)
+    assert printed.stdout == expected + "\n", printed.stderr
+
+
+def test_an_app_for_three_platforms_costs_one_export_and_one_lowering(
+    workspace: Workspace,
+) -> None:
+    actions = json.loads(workspace.query("aquery", "--output=jsonproto", "deps(//:everywhere)"))[
+        "actions"
+    ]
+    counts = Counter(action["mnemonic"] for action in actions)
+    assert counts["ExecutorchExport"] == 1
+    assert counts["ExecutorchLower"] == 1
+    assert counts["HfModelDescribe"] == 1
+
+    cquery = workspace.query(
+        "cquery", "--output=files", 'filter("^//:assistant$", deps(//:everywhere))'
+    )
+    models = {line for line in cquery.splitlines() if line.endswith("/assistant/model.pte")}
+    assert len(models) == 3
+    assert len({os.path.realpath(workspace.folder / model) for model in models}) == 1
+
+
+def test_a_platform_that_no_program_fits_is_refused(workspace: Workspace) -> None:
+    workspace.edit("BUILD.bazel", '"@platforms//os:android"', '"@platforms//os:none"')
+    workspace.edit(
+        "BUILD.bazel",
+        '"@rules_executorch//executorch/devices:host_arm64_xnnpack",\n',
+        "",
+    )
+    run = workspace.bazel("build", "//:assistant", "--platforms=//:phone", ok=False)
+    refusal = run.refusal("//:assistant")
+    for words in (
+        "No program fits the platform //:phone (known of it: @platforms//cpu:aarch64, "
+        "@platforms//os:none)",
+        "//:assistant_android_arm64_xnnpack for ",
+        "which wants @platforms//cpu:aarch64, @platforms//os:android; the platform does not have "
+        "@platforms//os:android",
+        "Add to programs",
+    ):
+        assert words in refusal

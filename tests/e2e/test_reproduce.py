@@ -1,0 +1,106 @@
+"""`bazel run //tools:reproduce`: on a program of ours, and on targets that are not reproducible."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nested import CHECKOUT, Workspace, cache
+
+from rules_executorch.cli import main
+from rules_executorch.reproduce import find_bazel, remove
+
+UNSOUND = """
+genrule(
+    name = "unsound",
+    srcs = ["BUILD.bazel"],
+    outs = ["moment.json", "place.txt", "fixed.txt"],
+    cmd = "echo \\"{\\\\\\"nanoseconds\\\\\\": $$(date +%s%N)}\\" > $(location moment.json)" +
+          " && readlink -f $(location BUILD.bazel) > /dev/null && echo $$PPID > $(location place.txt)" +
+          " && echo same > $(location fixed.txt)",
+)
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    workspace = Workspace(tmp_path / "app", tmp_path / "output_base")
+    with (workspace.folder / "BUILD.bazel").open("a") as file:
+        file.write(UNSOUND)
+    yield workspace
+    workspace.shutdown()
+
+
+def test_a_program_is_reproducible(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Workers against processes of their own, and all that CONDITIONS change."""
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(CHECKOUT))
+    monkeypatch.setenv("RULES_EXECUTORCH_CACHE", str(cache()))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    status = main(["reproduce", "//models:tiny_llama_xnnpack"])
+    printed = capsys.readouterr()
+    assert status == 0, printed
+    assert re.search(r"^[0-9a-f]{64}  \S+/models/tiny_llama_xnnpack\.pte$", printed.out, re.M)
+    assert re.search(r"^[0-9a-f]{64}  \S+/models/tiny_llama_export\.pt2$", printed.out, re.M)
+    count = re.search(r"^All (\d+) files have the same bytes", printed.out, re.M)
+    # A checkpoint, its description, an export, a program, and what is stated about it.
+    assert count and int(count[1]) >= 14
+    assert list(tmp_path.iterdir()) == [], "the output bases are gone"
+
+
+def test_what_is_not_reproducible_is_told(workspace: Workspace) -> None:
+    run = workspace.bazel("run", "@rules_executorch//tools:reproduce", "--", "//:unsound", ok=False)
+    assert re.search(
+        r"^\S+/bin/moment\.json differs:\n  nanoseconds is \d+ in the first and \d+ in the second$",
+        run.text,
+        re.MULTILINE,
+    ), run.text
+    assert "place.txt differs:\n  line 1 is " in run.text
+    assert "fixed.txt differs" not in run.text
+    assert re.search(r"^2 of \d+ files are not reproducible\.$", run.text, re.MULTILINE)
+
+
+def test_a_target_that_does_not_build_is_told(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(workspace.folder))
+    monkeypatch.setenv("BAZELW_BAZEL", str(workspace.bazelw))
+    monkeypatch.setenv("RULES_EXECUTORCH_CACHE", str(cache()))
+    assert main(["reproduce", "//:nothing"]) == 1
+    error = capsys.readouterr().err
+    assert "no such target '//:nothing'" in error
+    assert "Mend that first" in error
+
+
+def test_it_runs_in_a_workspace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("BUILD_WORKSPACE_DIRECTORY", raising=False)
+    assert main(["reproduce", "//:program"]) == 1
+    assert "This runs in a workspace." in capsys.readouterr().err
+
+
+def test_the_bazel_that_builds(tmp_path: Path) -> None:
+    folder = tmp_path / "path"
+    folder.mkdir()
+    for place in (folder / "bazel", tmp_path / "bazelw"):
+        place.write_text("#!/bin/sh\n")
+        place.chmod(0o755)
+    environ = {"PATH": str(folder)}
+    assert find_bazel(tmp_path, environ) == str(tmp_path / "bazelw")
+    assert find_bazel(tmp_path / "elsewhere", environ) == str(folder / "bazel")
+    assert find_bazel(tmp_path, environ | {"BAZELW_BAZEL": "/our/bazel"}) == "/our/bazel"
+    assert find_bazel(tmp_path, environ | {"BAZELW_BAZEL": "prefix"}) == str(tmp_path / "bazelw")
+
+
+def test_folders_without_permission_are_removed(tmp_path: Path) -> None:
+    inner = tmp_path / "base" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "file").touch()
+    os.chmod(inner, 0o500)
+    remove(tmp_path / "base")
+    assert not (tmp_path / "base").exists()
