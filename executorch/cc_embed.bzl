@@ -21,7 +21,7 @@ The array is aligned as the runtime wants it, so that `BufferDataLoader(detector
 reads the program in place. The source is C99, for any compiler of C or C++.
 """
 
-load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@rules_cc//cc:cc_library.bzl", "cc_library")
 load("//executorch/private:cc_embed.bzl", "cc_embed_files")
 
 def executorch_cc_embed(name, program, symbol = None, alignment = 16, section = "", tags = [], **kwargs):
