@@ -6,6 +6,7 @@ model as a user would, the following ones change something and look at what was 
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -151,7 +152,16 @@ class Workspace:
         self.bazel("build", "//:digests")
         lines = (self.root / "bazel-bin" / "digests.txt").read_text().splitlines()
         pairs = [line.split(maxsplit=1) for line in lines]
-        return {re.split(r"huggingface_[0-9a-f]{64}/", path)[1]: digest for digest, path in pairs}
+        contents, others = {}, []
+        for digest, path in pairs:
+            _, *name = re.split(r"huggingface_[0-9a-f]{64}/", path)
+            if name:
+                contents[name[0]] = digest
+            else:
+                others.append(path)
+        # The one file that is not of the model says where the others come from.
+        assert [Path(path).name for path in others] == ["huggingface.json"]
+        return contents
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +202,10 @@ def test_an_unlocked_model_says_how_to_lock_it(hub, workspace):
     hub.log.clear()
     assert workspace.digests("m") == {path: sha256(data) for path, data in FILES.items()}
     assert hub.fetched() == CONTENTS
+    text = workspace.bazel("cquery", "--output=files", "@m//:huggingface.json")
+    path = next(line for line in text.splitlines() if line.endswith("/huggingface.json"))
+    source = json.loads((workspace.output_base / path).read_text())
+    assert source == {"repo": "o/m", "revision": revision}
 
 
 def test_every_file_is_a_target(hub, workspace):
