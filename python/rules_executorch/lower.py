@@ -21,6 +21,7 @@ from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
 from rules_executorch.model import PREFIX
 from rules_executorch.quantize import SCHEMES
+from rules_executorch.tanh_gelu import spell_out_tanh_gelu
 
 if TYPE_CHECKING:
     from executorch.exir import ExecutorchProgramManager
@@ -167,6 +168,8 @@ def lower_program(
         chosen = options.backend_options
         if backend.drops_dead_state:
             drop_dead_state(program)
+        if not backend.computes_tanh_gelu:
+            spell_out_tanh_gelu(program)
         quantizer = backend.quantizer(chosen) if backend.quantizer is not None else None
         if quantizer is not None:
             calibration = calibration or random_calibration(signature)

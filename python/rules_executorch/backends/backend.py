@@ -120,6 +120,8 @@ class Backend:
         passes: makes passes over the edge dialect that run before the partitioners.
         finish: rewrites the edge program after the partitioners.
         drops_dead_state: whether `dead_state.drop_dead_state` has to come first.
+        computes_tanh_gelu: whether it heeds `approximate="tanh"` of GELU; if not, that form is
+            spelled out before it sees the graph (`tanh_gelu.spell_out_tanh_gelu`).
         patches: what has to be in force while it lowers.
         operators: namespace of the operators that its graphs call in place of delegates and that
             the toolchain's runtime has no kernels for.
@@ -144,6 +146,7 @@ class Backend:
     passes: Callable[[Mapping[str, Any]], list[PassType]] | None = None
     finish: Callable[[EdgeProgramManager, Mapping[str, Any]], EdgeProgramManager] | None = None
     drops_dead_state: bool = False
+    computes_tanh_gelu: bool = True
     patches: tuple[Patch, ...] = ()
     operators: str | None = None
     runtime_variables: Callable[[], Mapping[str, str]] | None = None

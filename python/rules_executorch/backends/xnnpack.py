@@ -46,6 +46,7 @@ BACKEND = Backend(
     group_multiple=32,
     embedding_schemes=("4w", "8w"),
     quantized_partitioners=_quantized_partitioners,
+    computes_tanh_gelu=False,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     options_schema={
         "type": "object",
