@@ -50,11 +50,13 @@ def read_json(path: str, what: str) -> Any:
         what: how the error names the file, for example `config.json`.
 
     Raises:
-        UserError: the file is not UTF-8 JSON.
+        UserError: there is no such file, or it is not UTF-8 JSON.
     """
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
+    except FileNotFoundError as error:
+        raise UserError(f"{what} is not there: {path}.", instead="Check the path.") from error
     except (ValueError, UnicodeDecodeError) as error:
         raise UserError(
             f"{what} ({os.path.basename(path)}) is not readable as JSON: {error}.",

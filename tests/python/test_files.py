@@ -35,3 +35,8 @@ def test_unreadable_json_names_the_file(tmp_path):
     path.write_bytes(b'{"a": \xff')
     with pytest.raises(UserError, match="config.json"):
         files.read_json(str(path), "The configuration")
+
+
+def test_a_missing_json_file_is_named(tmp_path):
+    with pytest.raises(UserError, match="The signature is not there: .*gone.json"):
+        files.read_json(str(tmp_path / "gone.json"), "The signature")
