@@ -43,6 +43,7 @@ _EXPORT_ATTRS = [
     "custom_ops",
     "dtype",
     "dynamic_seq_len",
+    "image_size",
     "input_form",
     "logits",
     "max_cache_len",
@@ -97,8 +98,8 @@ def executorch_model(
         without_tokenizer: see `executorch_assets`.
         test_size: size of the test.
         tags: of all targets.
-        **kwargs: attributes of `executorch_export` (`max_cache_len` is mandatory), and attributes
-            that every rule has, such as `visibility`.
+        **kwargs: attributes of `executorch_export`, such as `max_cache_len`, which a model that
+            generates text has to have, and attributes that every rule has, such as `visibility`.
     """
     if not devices:
         fail("executorch_model {}: devices is empty. Write for example ".format(name) +
