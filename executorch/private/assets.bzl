@@ -88,7 +88,7 @@ def _choose(ctx, programs):
             "{} programs fit {}, none of them better than the others:{}\n".format(len(best), _platform_text(ctx), lines),
             "Keep one of them in programs, or give its device one more of the platform's constraint_values.",
         )
-    refuse(
+    return refuse(
         ctx,
         "No program fits {}:{}\n".format(_platform_text(ctx), lines),
         "Add to programs an executorch_lower for a device whose constraint_values this platform has, " +

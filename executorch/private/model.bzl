@@ -53,7 +53,7 @@ def _host_program_impl(ctx):
                 target[OutputGroupInfo],
                 target[ExecutorchProgramInfo],
             ]
-    refuse(
+    return refuse(
         ctx,
         "None of the programs runs on this machine: they are for {}.".format(
             ", ".join([target[ExecutorchProgramInfo].device.backend for target in ctx.attr.programs]),
