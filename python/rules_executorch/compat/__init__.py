@@ -112,11 +112,12 @@ class Report:
 def fast_lowering(extra: Sequence[Patch] = ()) -> Iterator[Report]:
     """Apply every patch that was checked against the installed torch and executorch.
 
+    The program written is byte for byte what the stock pipeline writes. A patch that does not
+    fit is left out, logged as a warning and reported; nothing is raised for it. The weights
+    lowered must stay unchanged until the program is written.
+
     Args:
         extra: patches of the backend, applied after those for all.
-
-    The program written is byte for byte what the stock pipeline writes. A patch that does not
-    fit is left out, logged as a warning and reported; nothing is raised for it.
 
     Yields:
         The report, complete before the body runs.

@@ -31,6 +31,7 @@ _PROVENANCE = frozenset(
         "example_value",
         "from_node",
         "original_aten",
+        "quantization_annotation",
         "seq_nr",
         "stack_trace",
         "tensor_meta",
@@ -162,7 +163,10 @@ class _Describer:
             yield ("module", self._name(name), source)
 
     def meta(self, node: Node) -> Hashable:
-        described: list[Hashable] = [*self._sources(node.meta)]
+        if node.op == "placeholder" and "val" not in node.meta:
+            raise UnknownStructure("an input without a value")
+        # Passes look at whether this is there, not at what it is.
+        described: list[Hashable] = ["example_value" in node.meta, *self._sources(node.meta)]
         for key, value in node.meta.items():
             if key in _PROVENANCE or key in ("source_fn_stack", "torch_fn", "nn_module_stack"):
                 continue
@@ -219,6 +223,8 @@ def describe(program: ExportedProgram) -> Structure:
     Raises:
         UnknownStructure: the program holds values, kinds of input or meta that no key covers.
     """
+    if "args" in program.graph_module.meta:
+        raise UnknownStructure("a graph with inputs of its own")
     describer = _Describer(program)
     try:
         key = (
