@@ -70,3 +70,24 @@ def test_a_platform_that_no_program_fits_is_refused(workspace: Workspace) -> Non
         "Add to programs",
     ):
         assert words in refusal
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"),
+    [
+        ("[]", "executorch_model bad: devices is empty. Write for example"),
+        ('["//a:phone", "//b:phone"]', "//a:phone and //b:phone have the same name"),
+        ('{"//a:phone": {"beads": 1}}', 'devices["//a:phone"] has "beads"'),
+    ],
+    ids=["none", "same-name", "unknown-option"],
+)
+def test_a_mistake_in_devices_is_refused_in_words(
+    workspace: Workspace, devices: str, words: str
+) -> None:
+    package = workspace.folder / "bad"
+    package.mkdir(exist_ok=True)
+    (package / "BUILD.bazel").write_text(
+        'load("@rules_executorch//executorch:defs.bzl", "executorch_model")\n'
+        f'executorch_model(name = "bad", devices = {devices}, model = "//:model")\n'
+    )
+    assert words in workspace.bazel("build", "//bad:all", ok=False).text
