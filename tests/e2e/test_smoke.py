@@ -43,16 +43,6 @@ def test_nothing_is_left_to_do(workspace: Workspace) -> None:
     assert workspace.bazel("test", "//...").executed == {}
 
 
-def test_a_warm_null_build_takes_less_than_a_second(workspace: Workspace) -> None:
-    seconds = []
-    for _ in range(5):
-        start = time.monotonic()
-        workspace.bazel("build", "//...")
-        seconds.append(time.monotonic() - start)
-    print("null builds, s:", [round(value, 2) for value in seconds])
-    assert min(seconds) < 1
-
-
 def test_every_action_declares_what_it_needs(workspace: Workspace) -> None:
     heavy = "mnemonic('Executorch.*|HfModel.*', deps(//...))"
     actions = workspace.query("aquery", heavy).split("\n\n")
