@@ -65,7 +65,6 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
             a dtype that it does not take, or a feature that this version does not have.
     """
     check_options(backend, options.backend_options)
-    backend.needs.check(backend.name, options.backend_options)
     if options.external_data:
         raise UserError(
             "external_data = True is not supported by this version.",
@@ -73,6 +72,7 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
         )
     if dtype not in backend.dtypes and not options.allow_undelegated:
         raise _nothing_taken(backend, dtype)
+    backend.needs.check(backend.name, options.backend_options)
 
 
 def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:

@@ -172,6 +172,9 @@ class Backend:
         """Whether the runtime of the toolchain can execute its programs on this machine."""
         if self.runtime_name is None:
             return self.operators is None
+        if self.needs.sdk is not None:
+            # The runtime of the wheel may register a backend whose driver is not there.
+            return False
         self.prepare_runtime()
         from executorch.runtime import Runtime
 

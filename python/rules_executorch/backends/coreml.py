@@ -85,6 +85,7 @@ BACKEND = Backend(
     needs=Needs(group="coreml", modules=("coremltools",)),
     passes=_passes,
     drops_dead_state=True,
+    computes_tanh_gelu=False,
     patches=(
         lazy_patch(
             "coreml",

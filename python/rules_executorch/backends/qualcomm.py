@@ -82,6 +82,7 @@ BACKEND = Backend(
     ),
     dynamic_shapes=False,
     drops_dead_state=True,
+    computes_tanh_gelu=False,
     patches=(
         Patch(
             "own_qnn_variable",

@@ -59,4 +59,5 @@ BACKEND = Backend(
     ),
     dynamic_shapes=False,
     drops_dead_state=True,
+    computes_tanh_gelu=False,
 )
