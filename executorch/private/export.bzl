@@ -39,6 +39,8 @@ def _check(ctx):
     attr = ctx.attr
     check_at_least(ctx, "image_size", attr.image_size, 0)
     check_at_least(ctx, "batch_size", attr.batch_size, 1)
+    if attr.max_cache_len < 0:
+        check_at_least(ctx, "max_cache_len", attr.max_cache_len, 1)
     check_at_least(ctx, "max_seq_len", attr.max_seq_len, 0)
     check_one_of(ctx, "dtype", attr.dtype, DTYPES)
     check_one_of(ctx, "input_form", attr.input_form, INPUT_FORMS)

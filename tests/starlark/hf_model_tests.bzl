@@ -206,7 +206,7 @@ def hf_model_test_suite(name):
     _refused(
         "hf_unknown_task_test",
         ["config.json", "model.safetensors"],
-        ["task = \"chat\" is not known.", "Write \"text-generation\"."],
+        ["task = \"chat\" is not known.", "Write \"text-generation\""],
         task = "chat",
     )
 
