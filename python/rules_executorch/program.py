@@ -86,18 +86,24 @@ def read_program(path: str) -> ExportedProgram:
     fetch = "Run executorch_export again and use the .pt2 that it writes."
     try:
         with zipfile.ZipFile(path) as file:
-            damaged = file.testzip()
-            if damaged is not None:
-                raise UserError(f"{path} is damaged in {damaged}.", instead=fetch)
-            text = file.read(_member(archive.MODELS_FILENAME_FORMAT.format(_MODEL)))
-            state = _tensors(file, archive.WEIGHTS_CONFIG_FILENAME_FORMAT, archive.WEIGHTS_DIR)
-            constants = _tensors(
-                file, archive.CONSTANTS_CONFIG_FILENAME_FORMAT, archive.CONSTANTS_DIR
-            )
+            return _deserialize(file, path, fetch)
+    except UserError:
+        raise
     except FileNotFoundError as error:
         raise UserError(f"There is no file {path}.", instead=fetch) from error
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise UserError(f"{path} is not an exported program: {error}.", instead=fetch) from error
+    except Exception as error:
+        # zipfile and torch's deserializer check little: a damaged file ends in any exception.
+        why = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"{path} is not an exported program: {type(error).__name__}: {why}.", instead=fetch
+        ) from error
+
+
+def _deserialize(file: zipfile.ZipFile, path: str, fetch: str) -> ExportedProgram:
+    damaged = file.testzip()
+    if damaged is not None:
+        raise UserError(f"{path} is damaged in {damaged}.", instead=fetch)
+    text = file.read(_member(archive.MODELS_FILENAME_FORMAT.format(_MODEL)))
     value = json.loads(text)
     made_by = value.get("torch_version")
     if made_by != str(torch.__version__):
@@ -105,6 +111,8 @@ def read_program(path: str) -> ExportedProgram:
             f"{path} was exported with torch {made_by}, and this is torch {torch.__version__}.",
             instead="Export and lower with one toolchain.",
         )
+    state = _tensors(file, archive.WEIGHTS_CONFIG_FILENAME_FORMAT, archive.WEIGHTS_DIR)
+    constants = _tensors(file, archive.CONSTANTS_CONFIG_FILENAME_FORMAT, archive.CONSTANTS_DIR)
     serialized = _dict_to_dataclass(schema.ExportedProgram, value)
     return ExportedProgramDeserializer().deserialize(serialized, state, constants)
 

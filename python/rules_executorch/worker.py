@@ -54,6 +54,7 @@ def _in_child(run: Run, arguments: list[str], log: IO[bytes]) -> int:
         return pid
     status = 1
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # A group of its own, so that a cancellation also ends what the child has started.
         os.setpgid(0, 0)
         null = os.open(os.devnull, os.O_RDONLY)
@@ -83,6 +84,8 @@ def serve(run: Run, warm_up: WarmUp) -> int:
         run: runs one command line and returns its exit status.
         warm_up: imports, in the parent, what a command line will need.
     """
+    # Bazel ends a worker so; its scratch folder goes with it.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     out = os.fdopen(os.dup(1), "wb")
     # Libraries print on import; only responses may reach the real standard output.
     os.dup2(2, 1)
@@ -135,6 +138,9 @@ def _serve_one(
                         cancelled = True
                         _kill(pid)
             _, status = os.waitpid(pid, 0)
+        except BaseException:
+            _kill(pid)
+            raise
         finally:
             selector.unregister(ended)
             os.close(ended)

@@ -1,10 +1,12 @@
 """The persistent worker: protocol, isolation of requests, cancellation."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 PROGRAM = textwrap.dedent(
     """
@@ -102,3 +104,35 @@ def test_closing_standard_input_ends_the_worker_and_its_request():
         worker.send(arguments=["sleep", "0"])
         time.sleep(0.3)
     assert worker.process.returncode == 0
+
+
+def test_a_worker_that_is_ended_takes_its_scratch_folder_along(tmp_path):
+    program = textwrap.dedent(
+        """
+        import time
+        from rules_executorch import environment, worker
+
+        with environment.isolated_variables():
+            worker.serve(lambda arguments: time.sleep(int(arguments[0])) or 0, lambda _: None)
+        """
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    for seconds in ("0", "60"):
+        process.stdin.write(json.dumps({"arguments": [seconds]}).encode() + b"\n")
+        process.stdin.flush()
+    assert "exitCode" in json.loads(process.stdout.readline())
+    assert len(list(tmp_path.iterdir())) == 1
+    time.sleep(0.5)
+    child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
+    process.terminate()
+    assert process.wait(timeout=30) == 143
+    assert list(tmp_path.iterdir()) == []
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}/exe").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}/exe").exists(), "its request lives on"

@@ -58,7 +58,8 @@ def read_card(path: str) -> ModelCard:
     with open(path, "rb") as file:
         text = file.read(_FRONT_MATTER_BYTES).decode("utf-8", errors="replace")
     try:
-        value = yaml.safe_load(front_matter(text))
+        # Strings, lists and mappings alone: what other tags mean is not wanted here.
+        value = yaml.load(front_matter(text), yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

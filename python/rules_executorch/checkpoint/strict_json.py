@@ -75,7 +75,9 @@ def read_object(path: str, *, limit: int, allow_infinity: bool = False) -> dict[
     refetch = f"Fetch {name} again from the model's repository."
     try:
         with open(path, "rb") as file:
-            data = file.read(limit + 1)
+            # A read of so many bytes would allocate them, whatever the file has.
+            size = min(os.fstat(file.fileno()).st_size, limit)
+            data = file.read(size + 1)
     except FileNotFoundError as error:
         raise UserError(f"The file {path} does not exist.", instead=refetch) from error
     if len(data) > limit:

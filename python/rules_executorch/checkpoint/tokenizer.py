@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -114,7 +115,8 @@ def chat_template(settings: Mapping[str, Any], template_path: str | None) -> str
     """
     if template_path is not None:
         with open(template_path, "rb") as file:
-            data = file.read(_MAX_TEMPLATE_BYTES + 1)
+            size = min(os.fstat(file.fileno()).st_size, _MAX_TEMPLATE_BYTES)
+            data = file.read(size + 1)
         try:
             if len(data) > _MAX_TEMPLATE_BYTES:
                 raise ValueError(f"it is longer than {_MAX_TEMPLATE_BYTES:,} bytes")
