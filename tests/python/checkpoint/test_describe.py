@@ -261,3 +261,31 @@ def test_license(tmp_path: Path, text: str, license: str | None) -> None:
     path.write_bytes(text.encode())
     assert license_of(str(path)) == license
     assert license_of(None) is None
+
+
+def test_a_denied_licence_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = checkpoint(MODELS / "llama", tmp_path)
+    readme = tmp_path / "README.md"
+    readme.write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def run(*more: str) -> int:
+        outputs = ["--out-config", str(out / "config.json"), "--out-model", str(out / "model.json")]
+        files_of_model = [*files, str(readme)]
+        return main(["describe", "--target", "//m:m", "--files", *files_of_model, *more, *outputs])
+
+    assert run("--denied-licenses", "gpl-*", "cc-by-nc-*") == 1
+    assert list(out.iterdir()) == []
+    error = " ".join(capsys.readouterr().err.split())
+    assert error == (
+        'ERROR in //m:m: The model has the licence cc-by-nc-4.0, which "cc-by-nc-*" in'
+        " @rules_executorch//executorch/settings:denied_licenses denies. Use another model, or take"
+        " the licence off the list once it is cleared."
+    )
+    assert run("--license", "apache-2.0") == 1
+    assert "is not what the checkpoint states" in capsys.readouterr().err
+    assert run("--license", "cc-by-nc-4.0", "--denied-licenses", "gpl-*") == 0
+    assert json.loads((out / "model.json").read_text())["license"] == "cc-by-nc-4.0"
