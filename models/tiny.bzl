@@ -16,7 +16,13 @@ _DEVICES = {
     "xnnpack": Label("//executorch/devices:host_x86_64_xnnpack"),
 }
 
-def tiny_model(name, architecture, shards = 1, max_cache_len = 64):
+def tiny_model(
+        name,
+        architecture,
+        task = "text-generation",
+        shards = 1,
+        max_cache_len = 64,
+        image_size = 0):
     """Declares a checkpoint, a model, its export, a program for each device and its parity test.
 
     The targets are NAME_checkpoint, NAME, NAME_export, and for the devices portable and xnnpack
@@ -26,8 +32,10 @@ def tiny_model(name, architecture, shards = 1, max_cache_len = 64):
         name: name of the model.
         architecture: folder below `tiny` with its configuration, and its generation configuration
             unless the checkpoint is to have none.
+        task: what the model is for.
         shards: number of safetensors files.
-        max_cache_len: positions of the static cache.
+        max_cache_len: positions of the static cache, for a model that generates text.
+        image_size: height and width of images, for a model of images.
     """
     generation_configs = native.glob(
         ["tiny/{}/generation_config.json".format(architecture)],
@@ -38,14 +46,16 @@ def tiny_model(name, architecture, shards = 1, max_cache_len = 64):
         config = "tiny/{}/config.json".format(architecture),
         generation_config = generation_configs[0] if generation_configs else None,
         shards = shards,
+        task = task,
     )
     hf_model(
         name = name,
         srcs = [":{}_checkpoint".format(name)],
-        task = "text-generation",
+        task = task,
     )
     executorch_export(
         name = name + "_export",
+        image_size = image_size,
         max_cache_len = max_cache_len,
         memory = "2g",
         model = ":" + name,

@@ -5,14 +5,19 @@ The Python registry (`rules_executorch/backends`) says the same, and a test comp
 
 visibility("//...")
 
-# Name of the backend: dtypes of the programs it takes parts of, quantization schemes of linear
-# layers and of embeddings that it has kernels for, and for each option its type or, where few
-# strings will do, those.
+# Name of the backend: dtypes of the programs it takes parts of; quantization schemes of linear layers
+# and of embeddings that it has kernels for; values of its option `scheme` that are calibrated, and
+# the one taken without; whether it takes a sequence length that varies, and programs that generate
+# text; and for each option its type or, where few strings will do, those.
 BACKENDS = {
     "coreml": struct(
         dtypes = ["float32", "float16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {
             "compute_precision": [
                 "float16",
@@ -37,6 +42,10 @@ BACKENDS = {
         dtypes = ["float32"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = ["int8"],
+        default_scheme = "int8",
+        dynamic_shapes = False,
+        generation = False,
         options = {
             "scheme": ["int8"],
             "target": [
@@ -54,6 +63,10 @@ BACKENDS = {
         dtypes = ["float32"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = ["int8"],
+        default_scheme = "int8",
+        dynamic_shapes = False,
+        generation = False,
         options = {
             "memory_mode": "string",
             "scheme": ["int8"],
@@ -77,6 +90,10 @@ BACKENDS = {
         dtypes = ["float32"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = False,
+        generation = True,
         options = {
             "platform": [
                 "mt6989",
@@ -89,12 +106,20 @@ BACKENDS = {
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {},
     ),
     "openvino": struct(
         dtypes = ["float32", "float16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = False,
+        generation = True,
         options = {
             "device": [
                 "CPU",
@@ -107,12 +132,20 @@ BACKENDS = {
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {},
     ),
     "qualcomm": struct(
         dtypes = ["float32", "float16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = False,
+        generation = True,
         options = {
             "sdk_root": "string",
             "soc": [
@@ -126,6 +159,10 @@ BACKENDS = {
         dtypes = ["float32"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = False,
+        generation = True,
         options = {
             "chipset": [
                 "E9955",
@@ -138,6 +175,10 @@ BACKENDS = {
         dtypes = ["float32"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = ["int8"],
+        default_scheme = "",
+        dynamic_shapes = False,
+        generation = True,
         options = {
             "scheme": ["int8"],
         },
@@ -146,6 +187,10 @@ BACKENDS = {
         dtypes = ["float32", "float16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {
             "force_fp16": "bool",
             "require_dynamic_shapes": "bool",
@@ -162,6 +207,10 @@ BACKENDS = {
         dtypes = ["float32", "float16"],
         schemes = [],
         embedding_schemes = [],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {
             "force_fp16": "bool",
             "require_dynamic_shapes": "bool",
@@ -178,6 +227,10 @@ BACKENDS = {
         dtypes = ["float32", "float16"],
         schemes = ["8da4w", "8da8w"],
         embedding_schemes = ["4w", "8w"],
+        calibrated_schemes = [],
+        default_scheme = "",
+        dynamic_shapes = True,
+        generation = True,
         options = {
             "non_static_weights": "bool",
             "per_op_mode": "bool",

@@ -134,6 +134,8 @@ def _executorch_export_impl(ctx):
             signature = signature,
             options = options,
             max_cache_len = ctx.attr.max_cache_len,
+            # A length of at most 1 cannot vary.
+            dynamic_seq_len = ctx.attr.dynamic_seq_len and (ctx.attr.max_seq_len or ctx.attr.max_cache_len) != 1,
             dtype = ctx.attr.dtype,
             input_form = ctx.attr.input_form,
             quantization = ctx.attr.quantization,

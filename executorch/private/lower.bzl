@@ -4,6 +4,7 @@ load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "com
 load("//executorch/private:backends.bzl", "BACKENDS")
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:operators.bzl", "select_operators")
+load("//executorch/private:options.bzl", "GENERATION")
 load("//executorch/private:statements.bzl", "STATEMENT_ATTRS", "declare_provenance", "declare_sbom")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
@@ -25,6 +26,25 @@ def _check_backend(ctx, exported, backend):
             ),
             "Export with dtype = {}, choose a device of another backend, or write allow_undelegated = True.".format(quoted(takes.dtypes)),
         )
+    generates = exported.model.task == GENERATION
+    if generates and not takes.generation:
+        refuse(
+            ctx,
+            "{} generates text, and the backend {} is for programs without a cache.".format(
+                display_label(exported.label),
+                backend,
+            ),
+            "Export a model of another task, or choose a device of another backend.",
+        )
+    if generates and exported.dynamic_seq_len and not takes.dynamic_shapes:
+        refuse(
+            ctx,
+            "The sequence length of {} varies, and the backend {} takes fixed shapes only.".format(
+                display_label(exported.label),
+                backend,
+            ),
+            "Export with dynamic_seq_len = False, and max_seq_len = the number of positions of a call.",
+        )
     for name, value, known in [
         ("quantization", exported.quantization, takes.schemes),
         ("quantization_embedding", exported.quantization_embedding, takes.embedding_schemes),
@@ -40,6 +60,18 @@ def _check_backend(ctx, exported, backend):
                 ),
                 "Export with {} = {}, or choose a device of another backend.".format(name, quoted(known)) if known else "Export without {}, or choose a device of another backend.".format(name),
             )
+
+def calibrates(device):
+    """Whether a lowering for a device runs the model to find ranges of numbers.
+
+    Args:
+        device: `ExecutorchDeviceInfo`.
+
+    Returns:
+        A bool.
+    """
+    backend = BACKENDS[device.backend]
+    return device.options.get("scheme", backend.default_scheme) in backend.calibrated_schemes
 
 def lowering_key(ctx, device):
     """What of a device reaches the action: devices with the same key have the same program.
@@ -85,7 +117,10 @@ def lower_for_device(ctx, device, name):
     report = ctx.actions.declare_file(name + ".report.md")
     data = ctx.actions.declare_file(name + ".ptd") if ctx.attr.external_data else None
 
+    calibration = ctx.file.calibration if calibrates(device) else None
     inputs = [options, exported.program, exported.signature, model.description, model.config] + model.weights
+    if calibration:
+        inputs.append(calibration)
     outputs = [program, manifest, report] + ([data] if data else [])
 
     args = command_args(ctx, "lower")
@@ -95,6 +130,8 @@ def lower_for_device(ctx, device, name):
     args.add("--model-description", model.description)
     args.add("--config", model.config)
     args.add_all("--weights", model.weights)
+    if calibration:
+        args.add("--calibration", calibration)
     args.add("--out-program", program)
     args.add("--out-manifest", manifest)
     args.add("--out-report", report)
@@ -160,6 +197,12 @@ def lowered_providers(ctx, device, exported, files):
 
 def _executorch_lower_impl(ctx):
     device = ctx.attr.device[ExecutorchDeviceInfo]
+    if ctx.file.calibration and not calibrates(device):
+        refuse(
+            ctx,
+            "calibration is set, and nothing of a lowering for {} is calibrated.".format(display_label(device.label)),
+            "Remove it, or choose a device whose scheme needs it.",
+        )
     files = lower_for_device(ctx, device, ctx.label.name)
     return lowered_providers(ctx, device, ctx.attr.exported[ExportedProgramInfo], files)
 
@@ -172,6 +215,12 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
     "allow_undelegated": attr.bool(
         doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
               "an error, since such a program runs on the slow portable operators alone.",
+    ),
+    "calibration": attr.label(
+        allow_single_file = [".safetensors"],
+        doc = "What a device that computes in int8 is calibrated with: a tensor for each input, by " +
+              "its name, whose first dimension counts the samples. Seeded random ones without, which " +
+              "are enough to try a device and not to ship a model.",
     ),
     "external_data": attr.bool(
         doc = "Whether the weights go into a `.ptd` beside the program.",

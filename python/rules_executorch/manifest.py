@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rules_executorch.options import LowerOptions
 
 SCHEMA_VERSION = 1
+_SAMPLES = {"file": "samples of a file", "random": "random samples, which is not enough to ship"}
 _DISTRIBUTIONS = ("executorch", "torch", "torchao", "transformers")
 
 
@@ -170,16 +171,27 @@ def render_report(manifest: Mapping[str, Any]) -> str:
 def _render_head(manifest: Mapping[str, Any], lines: list[str]) -> None:
     export, lower = manifest["export"], manifest["lower"]
     versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
-    cache = export["cache"]
     lines += [
         f"# {manifest['model']['architecture']} for {lower['backend']}",
         "",
-        f"- {export['dtype']}, batch {cache['batch_size']}, cache of {cache['max_cache_len']} "
-        f"positions ({size_text(cache['bytes'])}), up to {export['max_seq_len']} tokens at once, "
-        f"logits: {export['options']['logits']}",
+        f"- {_shape(export)}",
         f"- {versions}",
-        "",
     ]
+    calibration = lower["calibration"]
+    if calibration is not None:
+        lines.append(f"- calibrated with {calibration['samples']} {_SAMPLES[calibration['kind']]}")
+    lines.append("")
+
+
+def _shape(export: Mapping[str, Any]) -> str:
+    cache, dtype = export["cache"], export["dtype"]
+    if cache is None:
+        return f"{dtype}, batch {export['options']['batch_size']}, no cache"
+    return (
+        f"{dtype}, batch {cache['batch_size']}, cache of {cache['max_cache_len']} positions "
+        f"({size_text(cache['bytes'])}), up to {export['max_seq_len']} tokens at once, logits: "
+        f"{export['options']['logits']}"
+    )
 
 
 def _render_method(name: str, method: Mapping[str, Any], lines: list[str]) -> None:
@@ -225,7 +237,8 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
         for name, why in quantization["skipped"].items():
             notes.append(f"`{name}` is not quantized: {why}.")
     vocab = manifest["vocab_size"]
-    if vocab["tokenizer"] is not None and vocab["tokenizer"] != vocab["model"]:
+    both = vocab["tokenizer"] is not None and vocab["model"] is not None
+    if both and vocab["tokenizer"] != vocab["model"]:
         notes.append(
             f"The model's vocabulary has {vocab['model']} entries and the tokenizer's "
             f"{vocab['tokenizer']}; `get_vocab_size` is the model's."

@@ -147,4 +147,6 @@ def load_weights(model: PreTrainedModel, weights: Weights, dtype: str) -> None:
     found = weights.resolve(wanted, tied=ties(model), base_prefix=model.base_model_prefix)
     tensors = model.state_dict(keep_vars=True)
     for name in wanted:
-        tensors[name].data = weights.tensor(found[name]).to(DTYPES[dtype])
+        # A counter, such as that of a batch norm, is an integer in a model of any dtype.
+        kept = DTYPES[dtype] if tensors[name].is_floating_point() else tensors[name].dtype
+        tensors[name].data = weights.tensor(found[name]).to(kept)

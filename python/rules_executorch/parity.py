@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from rules_executorch.backends import prepare_runtime
 from rules_executorch.errors import UserError
 from rules_executorch.model import build_model, load_weights
 from rules_executorch.operators import load_operators_of
@@ -129,10 +130,10 @@ class RuntimeProgram:
             UserError: it is not a program, or this machine's runtime lacks its backend.
         """
         from executorch.runtime import Runtime
-
         from rules_executorch.inspect import inspect_program
 
         info = inspect_program(path)
+        prepare_runtime(info.methods["forward"].delegates)
         runtime = Runtime.get()
         for backend in info.methods["forward"].delegates:
             if not runtime.backend_registry.is_available(backend):
@@ -145,8 +146,12 @@ class RuntimeProgram:
         self._program = runtime.load_program(path, data_path=data_path)
         self._method = self._program.load_method("forward")
 
+    def run(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """Runs the method on its inputs, in order; gives its only output."""
+        return self._method.execute(list(inputs))[0]
+
     def __call__(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        return self._method.execute([tokens, positions])[0]
+        return self.run(tokens, positions)
 
 
 class Eager:

@@ -40,6 +40,10 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
         key: value.get("enum", TYPES[value["type"]]) for key, value in options.items()
     }
     assert tuple(table.dtypes) == backend.dtypes
+    assert tuple(table.calibrated_schemes) == backend.calibrated_schemes
+    assert table.default_scheme == backend.default_scheme
+    assert table.dynamic_shapes == backend.dynamic_shapes
+    assert table.generation == backend.generation
     assert tuple(table.schemes) == backend.schemes
     assert tuple(table.embedding_schemes) == backend.embedding_schemes
 

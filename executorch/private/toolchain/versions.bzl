@@ -17,7 +17,7 @@ GROUPS = {
         group: {
             "linux_x86_64": Label("//tools/toolchain:groups/{}_linux_x86_64_cp311.lock".format(group)),
         }
-        for group in ["arm", "coreml", "openvino"]
+        for group in ["arm", "backend_tests", "coreml", "openvino"]
     },
 }
 

@@ -117,6 +117,8 @@ class Backend:
             classifiers and the like.
         quantizer: makes the quantizer that the options ask for, or None: it decides which
             operators of the graph compute in integers, with ranges that are calibrated.
+        calibrated_schemes: values of the option `scheme` with which there is a quantizer.
+        default_scheme: the one taken without the option; empty for none.
         passes: makes passes over the edge dialect that run before the partitioners.
         finish: rewrites the edge program after the partitioners.
         drops_dead_state: whether `dead_state.drop_dead_state` has to come first.
@@ -143,6 +145,8 @@ class Backend:
     dynamic_shapes: bool = True
     generation: bool = True
     quantizer: Callable[[Mapping[str, Any]], Quantizer | None] | None = None
+    calibrated_schemes: tuple[str, ...] = ()
+    default_scheme: str = ""
     passes: Callable[[Mapping[str, Any]], list[PassType]] | None = None
     finish: Callable[[EdgeProgramManager, Mapping[str, Any]], EdgeProgramManager] | None = None
     drops_dead_state: bool = False

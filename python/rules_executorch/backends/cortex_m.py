@@ -77,6 +77,8 @@ BACKEND = Backend(
     dynamic_shapes=False,
     generation=False,
     quantizer=_quantizer,
+    calibrated_schemes=(arm.INT8,),
+    default_scheme=arm.INT8,
     finish=_finish,
     operators="cortex_m",
 )

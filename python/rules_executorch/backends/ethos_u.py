@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import arm
 from rules_executorch.backends.backend import Backend
+from rules_executorch.compat import lazy_patch
 
 if TYPE_CHECKING:
     from executorch.backends.arm.ethosu import EthosUCompileSpec
@@ -88,5 +89,10 @@ BACKEND = Backend(
     dynamic_shapes=False,
     generation=False,
     quantizer=_quantizer,
-    patches=arm.PATCHES,
+    calibrated_schemes=(arm.INT8,),
+    default_scheme=arm.INT8,
+    patches=(
+        *arm.PATCHES,
+        lazy_patch("vela", "quiet_vela", "the compiler prints a page for every delegate"),
+    ),
 )

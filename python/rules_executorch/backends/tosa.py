@@ -51,5 +51,6 @@ BACKEND = Backend(
     needs=arm.NEEDS,
     dynamic_shapes=False,
     quantizer=_quantizer,
+    calibrated_schemes=(arm.INT8,),
     patches=arm.PATCHES,
 )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.errors import UserError
 from rules_executorch.files import read_json
+
+if TYPE_CHECKING:
+    from rules_executorch.parity import Parity
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,21 +45,34 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch import parity
         from rules_executorch.checkpoint.config import load_config
         from rules_executorch.checkpoint.weights import open_weights
+        from rules_executorch.parity_plain import compare_plain
 
         config = load_config(args.config)
         program = parity.RuntimeProgram(args.program, args.data)
+        tolerance = args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]]
         with open_weights(args.weights) as weights:
+            if signature["cache"] is None:
+                outcome = compare_plain(
+                    program, config, weights, signature, tolerance=tolerance, seed=args.seed
+                )
+                return _report(outcome)
             outcome = parity.compare(
                 program,
                 parity.Eager(config, weights, signature["dtype"], signature["quantized"]),
                 signature,
-                tolerance=args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]],
+                tolerance=tolerance,
                 window=parity.sliding_window(config),
                 length=args.positions,
                 steps=args.steps,
                 seed=args.seed,
             )
-    print(parity.render(outcome))
+            return _report(outcome)
+
+
+def _report(outcome: Parity) -> int:
+    from rules_executorch.parity import render
+
+    print(render(outcome))
     failure = outcome.failure()
     if failure is not None:
         raise UserError(failure)

@@ -1,0 +1,86 @@
+"""Programs of the catalogue's devices, as the rules lowered them, read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rules_executorch import inspect as inspection
+from rules_executorch.backends import find_backend
+
+HERE = Path(__file__).parent
+SCHEMA = Path(inspection.__file__).parent / "schema" / "manifest.schema.json"
+
+GENERATION = [("int64", 2), ("int64", 1)], ("float32", [1, 1, 288])
+IMAGES = [("float32", 4)], ("float32", [1, 4])
+
+# Device: the delegate as the runtime names it, the least share of operators it takes, the form.
+EXPECTED: dict[str, tuple[str | None, float, Any]] = {
+    "android_arm64_vulkan": ("VulkanBackend", 0.9, GENERATION),
+    "cortex_m55": (None, 0, IMAGES),
+    "ethos_u55_128": ("EthosUBackend", 0.9, IMAGES),
+    "ethos_u55_256": ("EthosUBackend", 0.9, IMAGES),
+    "ethos_u65_256": ("EthosUBackend", 0.9, IMAGES),
+    "ethos_u85_256": ("EthosUBackend", 0.9, IMAGES),
+    "host_x86_64_openvino": ("OpenvinoBackend", 1, GENERATION),
+    "host_x86_64_xnnpack": ("XnnpackBackend", 0.3, GENERATION),
+    "ios_arm64_coreml_fp16": ("CoreMLBackend", 1, GENERATION),
+    "ios_arm64_coreml_fp32": ("CoreMLBackend", 1, GENERATION),
+    "ios_arm64_coreml_int8": ("CoreMLBackend", 1, GENERATION),
+    "macos_arm64_mlx": ("MLXBackend", 1, GENERATION),
+    "portable": (None, 0, GENERATION),
+    "tosa_fp32": ("TOSABackend", 0.8, GENERATION),
+    "tosa_int8": ("TOSABackend", 0.9, IMAGES),
+    "webgpu": ("VulkanBackend", 0.9, GENERATION),
+}
+
+
+def manifest(device: str) -> dict[str, Any]:
+    return json.loads((HERE / f"on_{device}.manifest.json").read_text())
+
+
+def test_every_program_was_built() -> None:
+    built = {path.stem.removeprefix("on_") for path in HERE.glob("on_*.pte")}
+    assert built == set(EXPECTED)
+
+
+@pytest.mark.parametrize("device", EXPECTED)
+def test_the_program_has_the_delegate_and_the_tensors(device: str) -> None:
+    delegate, share, (inputs, output) = EXPECTED[device]
+    info = inspection.inspect_program(str(HERE / f"on_{device}.pte"))
+    method = info.methods["forward"]
+    assert set(method.delegates) == ({delegate} if delegate else set())
+    assert [(tensor.dtype, len(tensor.shape)) for tensor in method.inputs] == inputs
+    assert [(tensor.dtype, tensor.shape) for tensor in method.outputs] == [output]
+    assert manifest(device)["methods"]["forward"]["delegation"]["share"] >= share
+
+
+@pytest.mark.parametrize("device", EXPECTED)
+def test_the_manifest_is_valid_and_no_patch_was_left_out(device: str) -> None:
+    written = manifest(device)
+    jsonschema.validate(written, json.loads(SCHEMA.read_text()))
+    patches = written["lower"]["patches"]
+    backend = find_backend(written["lower"]["backend"])
+    assert patches["skipped"] == {}
+    assert {patch.name for patch in backend.patches} <= set(patches["active"])
+    calibrated = written["lower"]["calibration"] is not None
+    assert calibrated == (device in ("cortex_m55", "tosa_int8") or device.startswith("ethos"))
+
+
+def test_weights_of_eight_bits_make_a_smaller_program() -> None:
+    sizes = {
+        name: manifest(f"ios_arm64_coreml_{name}")["program"]["bytes"]
+        for name in ("fp32", "fp16", "int8")
+    }
+    assert sizes["int8"] < sizes["fp16"] < sizes["fp32"]
+
+
+def test_a_webgpu_program_is_a_vulkan_program() -> None:
+    vulkan, webgpu = (
+        (HERE / f"on_{device}.pte").read_bytes() for device in ("android_arm64_vulkan", "webgpu")
+    )
+    assert vulkan == webgpu
