@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 
@@ -14,8 +15,14 @@ def quiet_libraries() -> None:
 
     torchao names each compiled extension that is made for other hardware, torch's pytree a
     deprecation inside torchao, copyreg one inside torch, exir one of its own operators, and repeats
-    for every program that the initial values of a cache are not stored.
+    for every program that the initial values of a cache are not stored. coremltools names each
+    part that macOS alone has and draws bars, and ExecuTorch's Core ML code says for every delegate
+    which systems run it.
     """
+    os.environ.setdefault("ET_COREML_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    logging.getLogger("coremltools").setLevel(logging.ERROR)
+    logging.getLogger("executorch.exir.pass_manager").setLevel(logging.ERROR)
     logging.getLogger("torchao").setLevel(logging.ERROR)
     logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
     logging.getLogger("torch.export").setLevel(logging.ERROR)
