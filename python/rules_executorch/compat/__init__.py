@@ -57,6 +57,11 @@ PATCHES: tuple[Patch, ...] = (
         "the whole module is printed for a debug message once for each partition",
     ),
     lazy_patch(
+        "decompositions",
+        "needed_decompositions",
+        "the whole graph is traced again for decompositions that change nothing",
+    ),
+    lazy_patch(
         "merging",
         "bitset_partitions",
         "the sets of dependent nodes grow with the square of the graph and are walked per merge",

@@ -109,17 +109,22 @@ def _relink(graph: Graph, ordered: list[Node]) -> None:
     """Put nodes in order, with the users of each as if they had been created in that order."""
     table = _FindNodesLookupTable()
     previous = graph._root
+    # Setting an attribute of a node costs more than looking whether it has to be set.
     for index, node in enumerate(ordered):
-        previous._next = node
-        node._prev = previous
-        node._sort_key = (index,)
-        node.users = {}
+        if previous._next is not node:
+            previous._next = node
+        if node._prev is not previous:
+            node._prev = previous
+        if node._sort_key != (index,):
+            node._sort_key = (index,)
+        node.users.clear()
         for used in node._input_nodes:
             used.users[node] = None
         table.insert(node)
         previous = node
-    previous._next = graph._root
-    graph._root._prev = previous
+    if previous._next is not graph._root:
+        previous._next = graph._root
+        graph._root._prev = previous
     graph._find_nodes_lookup_table = table
 
 
