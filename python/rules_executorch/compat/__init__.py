@@ -42,6 +42,11 @@ def lazy_patch(
 
 PATCHES: tuple[Patch, ...] = (
     lazy_patch(
+        "collector",
+        "calm_collector",
+        "the garbage collector walks all objects of torch and of the graphs again and again",
+    ),
+    lazy_patch(
         "recompile",
         "deferred_recompile",
         "every edit of a graph module writes and compiles Python code that hardly ever runs",
@@ -85,6 +90,11 @@ PATCHES: tuple[Patch, ...] = (
         "symbols",
         "remembered_sizes",
         "sympy computes the same products and comparisons of sizes for every tensor",
+    ),
+    lazy_patch(
+        "replay",
+        "remembered_results",
+        "every pass computes the same fake tensors as the pass before it",
     ),
     lazy_patch(
         "delegates",
