@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import mmap
 import os
-from collections.abc import Iterator
+import typing
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from executorch.exir import schema
@@ -106,16 +108,75 @@ def _parse(path: str, data: mmap.mmap) -> OpenedProgram:
             f"{max(program_size, end)}.",
             instead=_AGAIN,
         )
+    base = header.segment_base_offset if header else size
     try:
         program = _flatbuffer_to_program(data[:program_size])
+        _check_references(program, size - base)
     except Exception as error:
+        # The reader of flatbuffers checks nothing: what is damaged ends in any exception.
         raise UserError(
             f"{path} is damaged: its program cannot be read ({type(error).__name__}).",
             instead=_AGAIN,
         ) from error
-    base = header.segment_base_offset if header else size
-    if any(base + segment.offset + segment.size > size for segment in program.segments):
-        raise UserError(
-            f"{path} is damaged: a segment ends after the end of the file.", instead=_AGAIN
-        )
     return OpenedProgram(data, program, program_size, base)
+
+
+def _check_references(program: Program, size: int) -> None:
+    """Refuses segments outside of the file, and numbers of things that are not there.
+
+    Args:
+        program: as read.
+        size: bytes that the file has for segments.
+    """
+
+    def check(indices: Iterable[int], things: Sequence[object]) -> None:
+        if not all(0 <= index < len(things) for index in indices):
+            raise IndexError
+
+    _check_fields(program)
+    segments = program.segments
+    if any(segment.offset + segment.size > size for segment in segments):
+        raise IndexError
+    where = program.constant_segment
+    if where and where.offsets:
+        check([where.segment_index], segments)
+        ends = [*where.offsets, segments[where.segment_index].size]
+        if ends != sorted(ends):
+            raise IndexError
+    check([mutable.segment_index for mutable in program.mutable_data_segments or ()], segments)
+    check([entry.segment_index for entry in program.named_data or ()], segments)
+    for plan in program.execution_plan:
+        check([*plan.inputs, *plan.outputs], plan.values)
+        for delegate in plan.delegates:
+            inline = delegate.processed.location == schema.DataLocation.INLINE
+            check([delegate.processed.index], program.backend_delegate_data if inline else segments)
+        for chain in plan.chains:
+            for instruction in chain.instructions:
+                call = instruction.instr_args
+                if isinstance(call, schema.KernelCall):
+                    check([call.op_index], plan.operators)
+                elif isinstance(call, schema.DelegateCall):
+                    check([call.delegate_index], plan.delegates)
+
+
+def _check_fields(value: object) -> None:
+    """Refuses fields that are absent though the schema wants them, at whatever depth."""
+    if isinstance(value, list):
+        for item in value:
+            _check_fields(item)
+    elif dataclasses.is_dataclass(value):
+        for name, optional in _fields(type(value)):
+            field = getattr(value, name)
+            if field is None and not optional:
+                raise TypeError
+            _check_fields(field)
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """Names of a class's fields, and whether None is one of their values."""
+    hints = typing.get_type_hints(kind)
+    return tuple(
+        (field.name, type(None) in typing.get_args(hints[field.name]))
+        for field in dataclasses.fields(kind)
+    )
