@@ -1,11 +1,18 @@
-"""The same bytes from another checkout, output base, HOME, hash seed and locale, no workers."""
+"""The same bytes from another checkout, output base, HOME, hash seed and locale, no workers.
+
+The other HOME and its variables are full of traps, which neither a sandboxed action nor a worker
+springs.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from nested import Workspace, copy_checkout
+from traps import Traps
 
 TARGETS = ("//:export", "//:program")
 
@@ -20,30 +27,23 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traps]:
+    with Traps(tmp_path_factory.mktemp("traps")) as traps:
+        yield traps
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory, traps: Traps) -> Iterator[Workspace]:
     """The same with everything different that should not matter."""
     folder = tmp_path_factory.mktemp("there") / "a folder #1"
     checkout = folder / "rules of executorch"
     copy_checkout(checkout)
-    trap = folder / "trap"
-    trap.mkdir()
-    (trap / "sitecustomize.py").write_text(
-        "raise SystemExit('code of the user ran in an action')\n"
-    )
-    home = folder / "home"
-    home.mkdir()
-    env = {
-        "HOME": str(home),
-        "LC_ALL": "C",
-        "PYTHONHASHSEED": "7",
-        "PYTHONPATH": str(trap),
-        "TZ": "Asia/Kathmandu",
-    }
+    env = {"HOME": str(traps.home), "LC_ALL": "C", "TZ": "Asia/Kathmandu"} | traps.variables
     workspace = Workspace(folder / "my app", folder / "output_base", checkout, env)
-    (workspace.folder / ".bazelrc").open("a").write(
-        "build --spawn_strategy=sandboxed --jobs=1 --compilation_mode=opt\n"
-        "build --action_env=PYTHONHASHSEED=7 --action_env=PYTHONPATH --action_env=HOME\n"
-    )
+    lines = [f"build --action_env={name}" for name in ("HOME", *traps.variables)]
+    lines.append(f'build "--action_env=NETRC={traps.netrc}"')
+    lines.append("build --spawn_strategy=sandboxed --jobs=1 --compilation_mode=opt")
+    (workspace.folder / ".bazelrc").open("a").write("\n".join([*lines, ""]))
     yield workspace
     workspace.shutdown()
 
@@ -76,3 +76,39 @@ def test_declared_packages_give_the_same_bytes(here: Workspace) -> None:
     run = here.bazel("build", mode, *TARGETS)
     assert run.executed["ExecutorchExport"] == run.executed["ExecutorchLower"] == 1
     assert here.digests(TARGETS, mode) == pinned
+
+
+def test_no_sandboxed_action_springs_a_trap(there: Workspace, traps: Traps) -> None:
+    there.digests(TARGETS)
+    assert traps.sprung() == []
+
+
+def test_no_worker_springs_a_trap(there: Workspace, traps: Traps) -> None:
+    """A worker is started once and lives on: it must not take along what started it."""
+    there.edit("BUILD.bazel", 'config = "config.json",', 'config = "config.json",\n    seed = 1,')
+    worker = "--spawn_strategy=worker"
+    run = there.bazel("build", worker, "--output_groups=description", "//:model")
+    assert run.executed["HfModelTiny"] == 1
+    assert run.executed["HfModelDescribe"] == 1
+    workers = list(there.output_base.glob("bazel-workers/*.log"))
+    assert workers, "no worker was started"
+    assert traps.sprung() == []
+    for variables in worker_environments(there.output_base):
+        for name, value in traps.variables.items():
+            assert variables.get(name) != value, f"{name} is in the environment of a worker"
+
+
+def worker_environments(output_base: Path) -> list[dict[str, str]]:
+    """Environments, as they were started with, of the workers that run in an output base."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+            inside = os.readlink(process / "cwd").startswith(str(output_base))
+            pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if inside and b"--persistent_worker" in command:
+            found.append(dict(pair.split("=", 1) for pair in pairs if "=" in pair))
+    assert found, "no worker runs"
+    return found
