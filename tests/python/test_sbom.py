@@ -236,14 +236,20 @@ def test_a_source_without_a_commit_is_refused(tmp_path: Path, value: dict[str, s
         "no front matter",
         "---\nlicense: mit\n",
         "---\n- a list\n---\n",
-        "---\nlicense: !!python/object/apply:os.system [true]\n---\n",
         "---\nlicense: [[[\n---\n",
-        "---\nlicense: {a: 1}\nbase_model: 7\ndatasets: [1, null, '../../etc']\n---\n",
+        "---\nlicense: {a: 1}\nbase_model: {b: 2}\ndatasets: [null, '../../etc', {}]\n---\n",
+        "---\nlicense: null\nlicense_name: ~\nbase_model: null\nbase_model_relation:\n---\n",
         "---\nlicense: 'a\\nb'\n---\n",
     ],
 )
 def test_a_card_that_states_nothing_usable(tmp_path: Path, text: str) -> None:
     assert card(tmp_path, text) == ModelCard()
+
+
+def test_a_tag_of_a_card_is_not_followed(tmp_path: Path) -> None:
+    text = f"---\nlicense: !!python/object/apply:os.mkdir [{tmp_path / 'made'}]\n---\n"
+    assert card(tmp_path, text) == ModelCard()
+    assert not (tmp_path / "made").exists()
 
 
 def test_front_matter_ends_at_its_line() -> None:

@@ -18,6 +18,10 @@ _MAX_NAMES = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._ +-]{0,95})?")
 _LICENSE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,59}")
 AND = " AND "
+
+# How YAML writes nothing; the loader that is used here has strings alone.
+_NULLS = frozenset({"null", "Null", "NULL", "~"})
+
 _HUB = re.compile(r"https://huggingface\.co/(?:datasets/)?([^/\s]+/[^/\s?#]+)")
 
 
@@ -109,18 +113,18 @@ def _license(value: Any) -> str | None:
 
 
 def _matching(value: Any, form: re.Pattern[str]) -> str | None:
-    return value if isinstance(value, str) and form.fullmatch(value) else None
+    if not isinstance(value, str) or value in _NULLS or not form.fullmatch(value):
+        return None
+    return value
 
 
 def _line(value: Any) -> str | None:
-    if not isinstance(value, str) or not value.strip() or len(value) > 500:
+    if not isinstance(value, str) or value in _NULLS or not value.strip() or len(value) > 500:
         return None
     return value.strip() if value.strip().isprintable() else None
 
 
 def _names(value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
-    found = [
-        item for item in values[:_MAX_NAMES] if isinstance(item, str) and _NAME.fullmatch(item)
-    ]
+    found = [name for item in values[:_MAX_NAMES] if (name := _matching(item, _NAME))]
     return tuple(dict.fromkeys(found))
