@@ -151,7 +151,7 @@ def classify(ctx, files):
     return struct(
         format = "gguf" if ggufs else "safetensors",
         weights = weights,
-        licenses = license_texts(files),
+        license_files = license_texts(files),
         readme = readmes[0] if readmes else None,
         source = by_name.get(_SOURCE),
         tokenizer = tokenizers[0] if tokenizers else None,

@@ -64,7 +64,7 @@ def _hf_model_impl(ctx):
             config = config,
             description = description,
             license = ctx.attr.license,
-            licenses = checkpoint.licenses,
+            license_files = checkpoint.license_files,
             package_url = ctx.attr.package_url,
             readme = checkpoint.readme,
             source = checkpoint.source,

@@ -23,7 +23,7 @@ def _members(program):
     }
     if model.tokenizer:
         members[model.tokenizer.basename] = model.tokenizer
-    for text in model.licenses:
+    for text in model.license_files:
         members["licenses/" + text.basename] = text
     return {name: file for name, file in members.items() if file}
 

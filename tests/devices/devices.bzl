@@ -24,11 +24,15 @@ DEVICES = {
     "webgpu": "//models:tiny_llama_export",
 }
 
-def device_programs():
-    """Declares `on_DEVICE` for each of `DEVICES`."""
+def device_programs(name):
+    """Declares NAME_DEVICE for each of `DEVICES`.
+
+    Args:
+        name: what the targets' names begin with.
+    """
     for device, exported in DEVICES.items():
         executorch_lower(
-            name = "on_" + device,
+            name = "{}_{}".format(name, device),
             device = "//executorch/devices:" + device,
             exported = exported,
             memory = "2g",

@@ -20,7 +20,7 @@ FIELDS = {
     "description": "File: `model.json`, what the rules know about the model (end-of-sequence ids, " +
                    "vocabulary, tokenizer, positions, parameters, licence).",
     "license": "string: the licence that the target declares, or an empty one.",
-    "licenses": "List of Files: texts of licences and notices.",
+    "license_files": "List of Files: texts of licences and notices.",
     "package_url": "string: package URL that the target declares, or an empty one.",
     "readme": "File or None: the model card.",
     "source": "File or None: `huggingface.json`, the repository and the revision that the files come from.",

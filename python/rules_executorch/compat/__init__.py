@@ -106,6 +106,16 @@ PATCHES: tuple[Patch, ...] = (
         "borrowed_weights",
         "every weight is copied to be hashed and copied again to be stored",
     ),
+    lazy_patch(
+        "weights",
+        "borrowed_constants",
+        "the constants of portable kernels are copied into the program",
+    ),
+    lazy_patch(
+        "serialization",
+        "remembered_hints",
+        "the annotations of a class are evaluated for each field of each value written",
+    ),
 )
 """All patches, in the order they are applied."""
 

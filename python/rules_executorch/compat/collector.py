@@ -10,8 +10,8 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-# New objects before the youngest are looked at; one collection of everything in 20 * 20 of these.
-_THRESHOLDS = (20_000, 20, 20)
+# New objects before the youngest are looked at, and how many such looks make one at older ones.
+_THRESHOLDS = (20_000, 5, 5)
 
 
 @contextlib.contextmanager

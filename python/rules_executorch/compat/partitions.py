@@ -107,24 +107,32 @@ def _namespace(ordered: list[Node]) -> _Namespace | None:
 
 def _relink(graph: Graph, ordered: list[Node]) -> None:
     """Put nodes in order, with the users of each as if they had been created in that order."""
+    # `Node.__setattr__` looks after names and targets only, and takes longer than all of this.
+    set_field = object.__setattr__
     table = _FindNodesLookupTable()
+    by_target: dict[tuple[str, int], dict[Node, None]] = {}
     previous = graph._root
-    # Setting an attribute of a node costs more than looking whether it has to be set.
     for index, node in enumerate(ordered):
         if previous._next is not node:
-            previous._next = node
+            set_field(previous, "_next", node)
         if node._prev is not previous:
-            node._prev = previous
+            set_field(node, "_prev", previous)
         if node._sort_key != (index,):
-            node._sort_key = (index,)
+            set_field(node, "_sort_key", (index,))
         node.users.clear()
         for used in node._input_nodes:
             used.users[node] = None
-        table.insert(node)
+        # Operators hash in Python, so tables are found by the identity of the operator.
+        op = node.op
+        key = (op, id(node.target) if op == "call_function" else 0)
+        same = by_target.get(key)
+        if same is None:
+            same = by_target[key] = table.table[table._key(node)]
+        same[node] = None
         previous = node
     if previous._next is not graph._root:
-        previous._next = graph._root
-        graph._root._prev = previous
+        set_field(previous, "_next", graph._root)
+        set_field(graph._root, "_prev", previous)
     graph._find_nodes_lookup_table = table
 
 

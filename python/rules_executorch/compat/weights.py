@@ -1,9 +1,11 @@
 """Weights that go into the program as they are, without a copy in between.
 
 Rests on `executorch/backends/xnnpack/operators/node_visitor.py`
-(`get_serialized_buffer_index`), which copies each weight twice, to hash it and to store it, and
-on `executorch/exir/_serialize/_named_data_store.py` and `_cord.py`, which write a
-`FileBackedData` where it stands in for bytes.
+(`get_serialized_buffer_index`), which copies each weight twice, to hash it and to store it; on
+`executorch/exir/emit/_emitter.py` (`_tensor_spec_to_evalue`, `_save_new_const_tensor`), which
+copies the constants of the portable kernels; and on `executorch/exir/_serialize/`
+(`_named_data_store.py`, `_cord.py`, `_program.py`), which write a `FileBackedData` where it
+stands in for bytes.
 """
 
 from __future__ import annotations
@@ -21,18 +23,21 @@ import torch
 from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir._serialize._cord import FileBackedData
 from executorch.exir._serialize._named_data_store import NamedDataStore
+from executorch.exir.emit import _emitter
+from executorch.exir.tensor import TensorSpec
 
 from rules_executorch.compat.patch import replaced
 
+# Bytes of a constant that are worth a reference.
+_LARGE = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BorrowedData(FileBackedData):
-    """The storage of a tensor in the place of bytes. The tensor must not change until written."""
+    """A storage in the place of bytes. It must not change until it is written."""
 
-    def __init__(self, tensor: torch.Tensor, sha256: bytes | None = None) -> None:
-        storage = tensor.untyped_storage()
-        self._tensor = tensor
+    def __init__(self, storage: torch.UntypedStorage, sha256: bytes | None = None) -> None:
+        self._storage = storage
         self._size = storage.nbytes()
         self._view = memoryview((ctypes.c_char * self._size).from_address(storage.data_ptr()))
         self._sha256 = sha256
@@ -83,7 +88,7 @@ def borrowed_weights() -> Iterator[None]:
     def add(self: NamedDataStore, key: str, data: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(data, memoryview):
             digest = bytes.fromhex(key) if _DIGEST.fullmatch(key) else None
-            data = BorrowedData(latest[0], digest)
+            data = BorrowedData(latest[0].untyped_storage(), digest)
         stock_add(self, key, data, *args, **kwargs)
 
     with contextlib.ExitStack() as stack:
@@ -91,4 +96,38 @@ def borrowed_weights() -> Iterator[None]:
         stack.enter_context(replaced(NamedDataStore, "add_named_data", add))
         node_visitor.bytes = as_bytes
         stack.callback(delattr, node_visitor, "bytes")
+        yield
+
+
+@contextlib.contextmanager
+def borrowed_constants() -> Iterator[None]:
+    """Let the program refer to the storage of a large constant of the portable kernels."""
+    stock_save = _emitter._Emitter._save_new_const_tensor
+
+    def as_bytes(array: Any = b"") -> bytes | memoryview:
+        if isinstance(array, ctypes.Array) and ctypes.sizeof(array) >= _LARGE:
+            return memoryview(array)
+        return builtins.bytes(array)
+
+    def save(
+        self: Any,
+        spec: TensorSpec,
+        buffer_data: Any,
+        hashed: str,
+        allocation_info: Any = None,
+        constant_tag: str | None = None,
+    ) -> int:
+        if isinstance(buffer_data, memoryview):
+            # Constants that are initial values, or go to a file of their own, are copied as ever.
+            plain = allocation_info is None and constant_tag is None
+            if plain and spec.extra_tensor_info is None:
+                buffer_data = BorrowedData(spec.storage, builtins.bytes.fromhex(hashed))
+            else:
+                buffer_data = builtins.bytes(buffer_data)
+        return stock_save(self, spec, buffer_data, hashed, allocation_info, constant_tag)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(_emitter._Emitter, "_save_new_const_tensor", save))
+        _emitter.bytes = as_bytes
+        stack.callback(delattr, _emitter, "bytes")
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
 import pickle
 from typing import Any
@@ -12,10 +13,14 @@ import torch
 from executorch.backends.xnnpack import xnnpack_preprocess
 from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir import lowered_backend_module
+from executorch.exir._serialize import _dataclass
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend import backend_api
 from executorch.exir.backend.canonical_partitioners import group_partitioner
 from executorch.exir.backend.canonical_partitioners.group_partitioner import GroupBasedPartitioner
+from executorch.exir.emit import _emitter
+from executorch.exir.program import _program
+from torch.export import ExportedProgram
 from torch.fx import GraphModule, symbolic_trace, traceback
 from torch.fx.experimental.sym_node import SymNode
 
@@ -44,12 +49,19 @@ PATCHED: list[tuple[Any, str]] = [
     (node_visitor, "get_param_tensor"),
     (node_visitor, "bytes"),
     (NamedDataStore, "add_named_data"),
+    (_emitter, "bytes"),
+    (_emitter._Emitter, "_save_new_const_tensor"),
+    (_dataclass, "get_type_hints"),
+    (ExportedProgram, "run_decompositions"),
+    (_program, "_gen_edge_manager_for_partitioners"),
+    (backend_api, "create_exported_program_from_submodule"),
     (DELEGATE, "call_delegate_cpu"),
 ]
 
 
 def _snapshot() -> list[Any]:
-    return [vars(owner).get(name) for owner, name in PATCHED]
+    settings = [gc.get_threshold(), gc.get_freeze_count() > 0]
+    return settings + [vars(owner).get(name) for owner, name in PATCHED]
 
 
 def test_all_apply_here() -> None:

@@ -96,7 +96,7 @@ def test_passes_that_compute_weights_run_each_time(monkeypatch: pytest.MonkeyPat
 def test_a_borrowed_weight_is_its_bytes() -> None:
     tensor = torch.arange(6, dtype=torch.float32)
     expected = tensor.numpy().tobytes()
-    data = BorrowedData(tensor)
+    data = BorrowedData(tensor.untyped_storage())
     assert len(data) == 24
     assert data.to_bytes() == expected
     assert data.prefix(5) == expected[:5]
