@@ -109,9 +109,11 @@ class Builds:
         self.scratch = scratch
         self.environ = {k: v for k, v in environ.items() if not k.startswith(_DROPPED)}
         self.bazel = find_bazel(workspace, environ)
-        asked = self._run(
-            [self.bazel, "info", "install_base", "repository_cache"], self.environ, 0o022
-        )
+        # An output base of its own: another build may be running in the workspace's, and this one
+        # would wait for it to end.
+        start = [self.bazel, f"--output_base={scratch / 'asked'}", "--max_idle_secs=15"]
+        asked = self._run([*start, "info", "install_base", "repository_cache"], self.environ, 0o022)
+        subprocess.run([*start, "shutdown"], cwd=workspace, env=self.environ, capture_output=True)
         self.shared = dict(line.split(": ", 1) for line in asked.splitlines() if ": " in line)
 
     def build(self, condition: Condition, targets: Sequence[str], flags: Sequence[str]) -> Path:
