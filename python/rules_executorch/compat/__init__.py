@@ -67,6 +67,21 @@ PATCHES: tuple[Patch, ...] = (
         "the whole graph is traced again for decompositions that change nothing",
     ),
     lazy_patch(
+        "decompositions",
+        "single_registration",
+        "each table of decompositions looks up every operator of C++ once for every namespace",
+    ),
+    lazy_patch(
+        "trees",
+        "direct_trees",
+        "the structure of every node's arguments is described to map a function over them",
+    ),
+    lazy_patch(
+        "trees",
+        "direct_metadata",
+        "tensors are looked for inside every value that is a tensor",
+    ),
+    lazy_patch(
         "merging",
         "bitset_partitions",
         "the sets of dependent nodes grow with the square of the graph and are walked per merge",

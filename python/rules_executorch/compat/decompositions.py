@@ -3,6 +3,8 @@
 Rests on `executorch/exir/program/_program.py` (`_gen_edge_manager_for_partitioners`), which
 decomposes a program three times: to make it functional, with what the partitioner wants kept,
 and with what is then left. Often nothing is left, and the whole graph is traced again for it.
+Each time the table of all decompositions is made anew, by `_collect_all_valid_cia_ops` of
+`torch/_export/utils.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any
 
 import torch
 from executorch.exir.program import _program
-from torch.export import ExportedProgram
+from torch._export import utils
+from torch.export import ExportedProgram, decomp_utils, exported_program
 
 from rules_executorch.compat.patch import replaced
 
@@ -64,4 +67,31 @@ def needed_decompositions() -> Iterator[None]:
             return stock_generate(*args, **kwargs)
 
     with replaced(_program, "_gen_edge_manager_for_partitioners", generate):
+        yield
+
+
+@contextlib.contextmanager
+def single_registration() -> Iterator[None]:
+    """Bring the operators of C++ into `torch.ops` once for each table, not for each namespace."""
+    stock_collect = utils._collect_all_valid_cia_ops
+    stock_materialize = utils._materialize_cpp_cia_ops
+    fresh = False
+
+    def collect() -> set[Any]:
+        nonlocal fresh
+        stock_materialize()
+        fresh = True
+        try:
+            return stock_collect()
+        finally:
+            fresh = False
+
+    def materialize() -> None:
+        if not fresh:
+            stock_materialize()
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(utils, "_materialize_cpp_cia_ops", materialize))
+        for owner in (utils, decomp_utils, exported_program):
+            stack.enter_context(replaced(owner, "_collect_all_valid_cia_ops", collect))
         yield

@@ -19,10 +19,13 @@ from executorch.exir.backend import backend_api
 from executorch.exir.backend.canonical_partitioners import group_partitioner
 from executorch.exir.backend.canonical_partitioners.group_partitioner import GroupBasedPartitioner
 from executorch.exir.emit import _emitter
+from executorch.exir.pass_base import _ExportPassBase
 from executorch.exir.program import _program
-from torch.export import ExportedProgram
+from torch._export import utils as export_utils
+from torch.export import ExportedProgram, exported_program
 from torch.fx import GraphModule, symbolic_trace, traceback
 from torch.fx.experimental.sym_node import SymNode
+from torch.utils import _pytree
 
 from rules_executorch import compat
 from rules_executorch.compat import patch as patches
@@ -55,6 +58,11 @@ PATCHED: list[tuple[Any, str]] = [
     (ExportedProgram, "run_decompositions"),
     (_program, "_gen_edge_manager_for_partitioners"),
     (backend_api, "create_exported_program_from_submodule"),
+    (_pytree, "tree_map"),
+    (_pytree, "is_namedtuple_class"),
+    (_ExportPassBase.ExportTracer, "set_metadata"),
+    (export_utils, "_materialize_cpp_cia_ops"),
+    (exported_program, "_collect_all_valid_cia_ops"),
     (DELEGATE, "call_delegate_cpu"),
 ]
 
