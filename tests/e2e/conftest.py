@@ -26,7 +26,8 @@ def app_workspace(
         here = tmp_path_factory.mktemp(example)
         workspace = Workspace(here / "app", here / "output_base", example=example)
         with (workspace.folder / ".bazelrc").open("a") as file:
-            file.write(f"build --disk_cache={disk_cache}\n")
+            # All outputs, also those of actions that come from the cache: tests read some of them.
+            file.write(f"build --disk_cache={disk_cache} --remote_download_outputs=all\n")
         made.append(workspace)
         return workspace
 
