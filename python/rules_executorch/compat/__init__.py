@@ -92,6 +92,16 @@ PATCHES: tuple[Patch, ...] = (
         "each delegate is copied with its weights and runs the same passes as its equals",
     ),
     lazy_patch(
+        "patterns",
+        "needed_patterns",
+        "six programs are exported as patterns that most models have no operator of",
+    ),
+    lazy_patch(
+        "flatbuffers",
+        "single_compilation",
+        "a compiler is started for each delegate",
+    ),
+    lazy_patch(
         "provenance",
         "shared_provenance",
         "every pass copies the history of every node",

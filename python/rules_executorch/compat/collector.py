@@ -11,7 +11,7 @@ import gc
 from collections.abc import Iterator
 
 # New objects before the youngest are looked at, and how many such looks make one at older ones.
-_THRESHOLDS = (20_000, 5, 5)
+_THRESHOLDS = (50_000, 20, 100)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 import torch
 from executorch.backends.xnnpack import xnnpack_preprocess
+from executorch.backends.xnnpack._passes.convert_to_sdpa import ConvertToSDPAPass
+from executorch.backends.xnnpack._passes.convert_to_upsample_bilinear2d import (
+    ConvertToUpsampleBilinear2d,
+)
 from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir import lowered_backend_module
 from executorch.exir._serialize import _dataclass
@@ -63,6 +67,10 @@ PATCHED: list[tuple[Any, str]] = [
     (_ExportPassBase.ExportTracer, "set_metadata"),
     (export_utils, "_materialize_cpp_cia_ops"),
     (exported_program, "_collect_all_valid_cia_ops"),
+    (xnnpack_preprocess, "serialize_xnnpack_binary"),
+    (xnnpack_preprocess.XnnpackBackend, "preprocess_multimethod"),
+    (ConvertToSDPAPass, "call"),
+    (ConvertToUpsampleBilinear2d, "call"),
     (DELEGATE, "call_delegate_cpu"),
 ]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable
 
 import pytest
 import torch
 from executorch.backends.xnnpack import xnnpack_preprocess
+from executorch.backends.xnnpack.partition.graphs import bilinear_2d, sdpa
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.backends.xnnpack.xnnpack_preprocess import XnnpackBackend
 from executorch.exir import to_edge_transform_and_lower
 from executorch.exir.backend.backend_details import PreprocessResult
 from torch.export import ExportedProgram
 
+from rules_executorch.compat import patterns
+from rules_executorch.compat.flatbuffers import single_compilation
 from rules_executorch.compat.structure import describe
 from rules_executorch.compat.weights import BorrowedData, borrowed_weights
 from rules_executorch.compat.xnnpack import shared_xnnpack_passes
@@ -91,6 +95,25 @@ def test_passes_that_compute_weights_run_each_time(monkeypatch: pytest.MonkeyPat
     assert len({describe(program).key for program in programs}) == 2
     # One run for each structure finds out, and then one for each delegate.
     assert (len(programs), runs) == (3, 5)
+
+
+def test_every_pattern_has_the_operators_looked_for() -> None:
+    for graphs, operators in (
+        (bilinear_2d.get_graphs(), patterns.UPSAMPLE),
+        (sdpa.get_graphs(), patterns.ATTENTION),
+    ):
+        assert graphs
+        for pattern in graphs:
+            names = {getattr(node.target, "__name__", None) for node in pattern.graph.nodes}
+            assert operators <= names
+
+
+def test_a_delegate_alone_is_serialized_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, _ = _lower(_Blocks((0.1,)), monkeypatch)
+    stock = XnnpackBackend.preprocess(copy.deepcopy(programs[0]), []).processed_bytes
+    with single_compilation():
+        ours = XnnpackBackend.preprocess(copy.deepcopy(programs[0]), []).processed_bytes
+    assert ours == stock
 
 
 def test_a_borrowed_weight_is_its_bytes() -> None:
