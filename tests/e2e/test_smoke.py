@@ -9,7 +9,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,10 +79,35 @@ def test_other_weights_are_lowered_and_not_exported(workspace: Workspace) -> Non
     assert "ExecutorchExport" not in run.executed
 
 
+DEEP = """\
+load(
+    "@rules_executorch//executorch:defs.bzl",
+    "executorch_export",
+    "executorch_lower",
+    "hf_model",
+    "tiny_checkpoint",
+)
+
+tiny_checkpoint(name = "checkpoint", config = "config.json")
+hf_model(name = "checkpoint_model", srcs = [":checkpoint"], task = "text-generation")
+executorch_export(name = "export", model = ":checkpoint_model", max_cache_len = 32)
+executorch_lower(
+    name = "program",
+    device = "@rules_executorch//executorch/devices:host_x86_64_xnnpack",
+    exported = ":export",
+)
+"""
+
+
 def test_an_interrupted_lowering_leaves_nothing(workspace: Workspace) -> None:
-    workspace.edit("BUILD.bazel", "seed = 1,", "seed = 2,")
+    """Of a model so deep that its lowering cannot end before it is interrupted."""
+    (workspace.folder / "deep").mkdir()
+    (workspace.folder / "deep/BUILD.bazel").write_text(DEEP)
+    config = json.dumps(CONFIG | {"num_hidden_layers": 32})
+    (workspace.folder / "deep/config.json").write_text(config)
+    workspace.bazel("build", "//deep:export")
     process = subprocess.Popen(
-        workspace.command("build", "//:program"),
+        workspace.command("build", "//deep:program"),
         cwd=workspace.folder,
         env=workspace.env,
         stdin=subprocess.DEVNULL,
@@ -95,18 +119,17 @@ def test_an_interrupted_lowering_leaves_nothing(workspace: Workspace) -> None:
     printed = []
     for line in process.stdout:
         printed.append(line)
-        if "Lowering //:program" in line and "Prepa" not in line:
+        if "Lowering //deep:program" in line and "Prepa" not in line:
             break
-    time.sleep(1)
     process.send_signal(signal.SIGINT)
     printed += process.stdout.readlines()
     assert process.wait() == 8, "".join(printed)
-    assert workspace.outputs("program.pte") == []
-    assert workspace.outputs("program.manifest.json") == []
+    assert workspace.outputs("deep/program.pte") == []
+    assert workspace.outputs("deep/program.manifest.json") == []
     assert workspace.outputs("**/*.part") == []
 
-    assert workspace.bazel("build", "//:program").executed["ExecutorchLower"] == 1
-    assert workspace.output("program.pte").stat().st_size > 0
+    assert workspace.bazel("build", "//deep:program").executed["ExecutorchLower"] == 1
+    assert workspace.output("deep/program.pte").stat().st_size > 0
 
 
 # Name of the package: files of its checkpoint that differ from a sound one (None for "leave out"),

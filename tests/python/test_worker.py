@@ -64,6 +64,15 @@ class Worker:
         self.process.stdout.close()
 
 
+def the_child(process):
+    """The process that runs a worker's request, once it was forked."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while not children.read_text().strip() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return int(children.read_text())
+
+
 def test_answers_with_output_and_exit_code():
     with Worker() as worker:
         answer = worker.ask("one", "0")
@@ -92,7 +101,7 @@ def test_cancellation_ends_the_request_at_once():
     with Worker() as worker:
         start = time.monotonic()
         worker.send(arguments=["sleep", "0"], requestId=0)
-        time.sleep(0.3)
+        the_child(worker.process)
         worker.send(cancel=True, requestId=0)
         assert worker.response() == {"requestId": 0, "wasCancelled": True}
         assert time.monotonic() - start < 20
@@ -102,7 +111,7 @@ def test_cancellation_ends_the_request_at_once():
 def test_closing_standard_input_ends_the_worker_and_its_request():
     with Worker() as worker:
         worker.send(arguments=["sleep", "0"])
-        time.sleep(0.3)
+        the_child(worker.process)
     assert worker.process.returncode == 0
 
 
@@ -127,8 +136,7 @@ def test_a_worker_that_is_ended_takes_its_scratch_folder_along(tmp_path):
         process.stdin.flush()
     assert "exitCode" in json.loads(process.stdout.readline())
     assert len(list(tmp_path.iterdir())) == 1
-    time.sleep(0.5)
-    child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
+    child = the_child(process)
     process.terminate()
     assert process.wait(timeout=30) == 143
     assert list(tmp_path.iterdir()) == []
