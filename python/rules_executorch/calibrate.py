@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rules_executorch.errors import UserError
+from rules_executorch.progress import Progress
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -113,7 +114,10 @@ def random_calibration(signature: Mapping[str, Any]) -> Calibration:
 
 
 def quantize_program(
-    program: ExportedProgram, quantizer: Quantizer, calibration: Calibration
+    program: ExportedProgram,
+    quantizer: Quantizer,
+    calibration: Calibration,
+    progress: Progress | None = None,
 ) -> ExportedProgram:
     """Quantizes a program whose weights are bound.
 
@@ -121,15 +125,20 @@ def quantize_program(
         program: of fixed shapes.
         quantizer: the backend's.
         calibration: inputs to run it on.
+        progress: is told of the stages.
 
     Returns:
         A program of the same inputs and outputs, with the quantized operators spelled out.
     """
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+    progress = progress or Progress()
+    progress.stage("calibrate", len(calibration.samples))
     module = prepare_pt2e(program.module(check_guards=False), quantizer)
     for sample in calibration.samples:
         module(**sample)
+        progress.step()
+    progress.stage("quantize the program")
     converted = convert_pt2e(module)
     return torch.export.export(converted, (), kwargs=calibration.samples[0], strict=True)
 

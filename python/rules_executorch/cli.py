@@ -78,8 +78,13 @@ def main(argv: Sequence[str]) -> int:
     """
     quiet_libraries()
     if worker.FLAG in argv:
+        try:
+            sinks = worker.open_progress(argv)
+        except UserError as error:
+            print(f"\nERROR in the worker: {error}\n", file=sys.stderr)
+            return 2
         with environment.isolated_variables():
-            return worker.serve(main, warm_up)
+            return worker.serve(main, warm_up, sinks)
     argv = expand_param_file(argv)
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_overview())

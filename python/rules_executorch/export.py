@@ -30,6 +30,7 @@ from rules_executorch.model import (
     wanted_tensors,
 )
 from rules_executorch.noise import quiet_tracing
+from rules_executorch.progress import Progress
 from rules_executorch.tasks import GENERATION
 
 if TYPE_CHECKING:
@@ -96,12 +97,15 @@ def example_inputs(
     return inputs, {name: {0 if name == "cache_position" else 1: dim} for name in inputs}
 
 
-def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
+def export_model(
+    config: PreTrainedConfig, options: ExportOptions, progress: Progress | None = None
+) -> Export:
     """Exports a model without its weights.
 
     Args:
         config: the checkpoint's config.
         options: what shapes the graph.
+        progress: is told of the stages.
 
     Returns:
         The program, whose parameters are memory that was never written, and its signature.
@@ -109,6 +113,8 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     Raises:
         UserError: no adapter fits, an option does not suit the model or is not supported.
     """
+    progress = progress or Progress()
+    progress.stage("build the model")
     if options.task != GENERATION:
         return Export(*export_plain(config, options))
     custom_ops.check_custom_ops(options)
@@ -123,11 +129,13 @@ def export_model(config: PreTrainedConfig, options: ExportOptions) -> Export:
     skipped: dict[str, int] = {}
     quantized: list[quantize.QuantizedWeight] = []
     if options.quantization is not None:
+        progress.stage("quantize the layers")
         skipped = quantize.skipped_layers(model, options.quantization)
         with untouched_memory():
             quantized = quantize.quantize_model(model, options.quantization)
     module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
+    progress.stage("trace the model")
     with torch.no_grad(), light_tracing(), quiet_tracing():
         program = torch.export.export(
             module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True

@@ -20,8 +20,10 @@ from rules_executorch.dead_state import drop_dead_state
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
 from rules_executorch.model import PREFIX
+from rules_executorch.progress import Progress
 from rules_executorch.quantize import SCHEMES
 from rules_executorch.tanh_gelu import spell_out_tanh_gelu
+from rules_executorch.watched_delegates import watched_delegates
 
 if TYPE_CHECKING:
     from executorch.exir import ExecutorchProgramManager
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _DEQUANTIZE = "torchao::dequantize_affine"
+_PARTITION = "partition the graph"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +141,7 @@ def lower_program(
     options: LowerOptions,
     constants: Mapping[str, Any],
     calibration: Calibration | None = None,
+    progress: Progress | None = None,
 ) -> Lowered:
     """Lowers a program with its weights bound.
 
@@ -148,11 +152,13 @@ def lower_program(
         constants: constant methods by name.
         calibration: inputs for the backend's quantizer, if the options ask for one; seeded random
             ones without.
+        progress: is told of the stages.
 
     Raises:
         UserError: see `check_lowering`; or the backend took nothing of the graph, or calibration
             is given where nothing is calibrated.
     """
+    progress = progress or Progress()
     backend = find_backend(options.backend)
     dtype = signature["dtype"]
     check_lowering(backend, options, dtype)
@@ -164,7 +170,12 @@ def lower_program(
         partitioners = backend.quantized_partitioners
     # Passes refuse the call of the guards that unlifting would put into the graph.
     program._guards_code = []
-    with torch.no_grad(), compat.fast_lowering(backend.patches) as patches:
+    progress.stage(_PARTITION)
+    with (
+        torch.no_grad(),
+        compat.fast_lowering(backend.patches) as patches,
+        watched_delegates(progress, _PARTITION),
+    ):
         chosen = options.backend_options
         if backend.drops_dead_state:
             drop_dead_state(program)
@@ -173,7 +184,8 @@ def lower_program(
         quantizer = backend.quantizer(chosen) if backend.quantizer is not None else None
         if quantizer is not None:
             calibration = calibration or random_calibration(signature)
-            program = quantize_program(program, quantizer, calibration)
+            program = quantize_program(program, quantizer, calibration, progress)
+            progress.stage(_PARTITION)
         elif calibration is not None:
             raise UserError(
                 f"Calibration data are given, and nothing of this lowering for {backend.name} is "
@@ -205,6 +217,7 @@ def lower_program(
             name: copies(edge.exported_program("forward"), PREFIX + name)
             for name in sorted(set(signature["ties"].values()))
         }
+        progress.stage("plan the memory")
         manager = edge.to_executorch(
             ExecutorchBackendConfig(
                 extract_delegate_segments=True,

@@ -7,6 +7,9 @@ torch, memory, environment, working files) is there for the next one.
 Protocol: https://bazel.build/remote/creating, "Creating Persistent Workers". One JSON object per
 line: `{"arguments": [...], "requestId": 0, "cancel": false}` in, and
 `{"exitCode": 0, "output": "...", "requestId": 0}` out.
+
+What a request is doing (`rules_executorch.progress`) goes to the worker's own standard error, which
+is Bazel's log of the worker, and with `--progress=FILE` also to a file, for example a terminal.
 """
 
 from __future__ import annotations
@@ -18,13 +21,41 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
+
+from rules_executorch import progress
+from rules_executorch.errors import UserError
 
 Run = Callable[[list[str]], int]
 WarmUp = Callable[[list[str]], None]
 
 FLAG = "--persistent_worker"
+PROGRESS_FLAG = "--progress="
+
+
+def open_progress(argv: Sequence[str]) -> list[int]:
+    """Where progress goes besides the log: the files of `--progress=FILE` in a command line.
+
+    A worker gets it by `--worker_extra_flag=MNEMONIC=--progress=FILE`, which is no part of an
+    action, so that nothing is built anew because of it.
+
+    Raises:
+        UserError: a file cannot be opened.
+    """
+    found = []
+    for argument in argv:
+        if argument.startswith(PROGRESS_FLAG):
+            path = argument.removeprefix(PROGRESS_FLAG)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOCTTY
+            try:
+                found.append(os.open(path, flags, 0o644))
+            except OSError as error:
+                raise UserError(
+                    f"{argument}: the file cannot be written: {error.strerror}.",
+                    instead="Name a file that can, or a terminal, as `tty` prints it.",
+                ) from error
+    return found
 
 
 class _Lines:
@@ -77,13 +108,16 @@ def _respond(out: IO[bytes], response: dict[str, Any]) -> None:
     out.flush()
 
 
-def serve(run: Run, warm_up: WarmUp) -> int:
+def serve(run: Run, warm_up: WarmUp, sinks: Sequence[int] = ()) -> int:
     """Serves requests from standard input until it closes.
 
     Args:
         run: runs one command line and returns its exit status.
         warm_up: imports, in the parent, what a command line will need.
+        sinks: file descriptors that progress goes to, beside standard error.
     """
+    # A request's standard error is collected for its response; this one is the log.
+    progress.SINKS.set((os.dup(2), *sinks))
     # Bazel ends a worker so; its scratch folder goes with it.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     out = os.fdopen(os.dup(1), "wb")

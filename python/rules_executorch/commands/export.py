@@ -10,6 +10,7 @@ import argparse
 from rules_executorch.environment import hermetic, seed_torch
 from rules_executorch.files import whole_file, write_json
 from rules_executorch.options import read_export_options
+from rules_executorch.progress import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help="config.json of the model")
     parser.add_argument("--out-program", required=True, help="the .pt2 to write")
     parser.add_argument("--out-signature", required=True, help="the signature to write, JSON")
+    parser.add_argument("--out-timings", help="what each stage took, JSON")
 
 
 def warm_up() -> None:
@@ -28,6 +30,8 @@ def warm_up() -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exports; see `rules_executorch.export`."""
+    progress = Progress("export", args.target)
+    progress.stage("start")
     options = read_export_options(args.options)
     with hermetic():
         seed_torch()
@@ -35,9 +39,12 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.export import export_model
         from rules_executorch.program import write_program
 
-        exported = export_model(load_config(args.config), options)
+        config = load_config(args.config)
+        exported = export_model(config, options, progress)
+        progress.stage("write the exported program")
         # A signature that cannot be written takes the program with it.
         with whole_file(args.out_program) as part:
             write_program(exported.program, part)
             write_json(args.out_signature, exported.signature)
+            progress.finish(args.out_timings)
     return 0

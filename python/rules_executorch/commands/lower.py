@@ -13,6 +13,7 @@ from rules_executorch.files import read_json, whole_file, write_json
 from rules_executorch.noise import quiet_libraries
 from rules_executorch.operators import load_llm_operators
 from rules_executorch.options import read_lower_options
+from rules_executorch.progress import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out-program", required=True, help="the .pte to write")
     parser.add_argument("--out-manifest", required=True, help="the manifest to write, JSON")
     parser.add_argument("--out-report", required=True, help="the report to write, Markdown")
+    parser.add_argument("--out-timings", help="what each stage took, JSON")
     parser.add_argument("--out-data", help="the .ptd to write, if the options ask for one")
 
 
@@ -42,6 +44,8 @@ def warm_up() -> None:
 def run(args: argparse.Namespace) -> int:
     """Lowers; see `rules_executorch.lower`."""
     quiet_libraries()
+    progress = Progress("lower", args.target)
+    progress.stage("start")
     options = read_lower_options(args.options)
     signature = read_json(args.signature, "The signature of the exported program")
     description = read_json(args.model_description, "The description of the model")
@@ -70,15 +74,19 @@ def run(args: argparse.Namespace) -> int:
             calibration = read_calibration(args.calibration, signature)
         if signature["options"]["custom_ops"]:
             load_llm_operators()
+        progress.stage("read the exported program")
         program = read_program(args.exported)
         with contextlib.ExitStack() as stack:
+            progress.stage("bind the weights")
             bind_weights(program, signature, stack.enter_context(open_weights(args.weights)))
             constants = constant_methods(signature, description)
-            lowered = lower_program(program, signature, options, constants, calibration)
+            lowered = lower_program(program, signature, options, constants, calibration, progress)
             # A later output that fails takes the earlier ones with it.
+            progress.stage("write the program")
             part = stack.enter_context(whole_file(args.out_program))
             with open(part, "wb") as file:
                 lowered.manager.write_to_file(file)
+            progress.stage("describe the program")
             inputs = Inputs(args.config, args.exported, sorted(args.weights), part)
             info = inspect_program(part)
             manifest = make_manifest(inputs, signature, description, options, lowered, info)
@@ -86,4 +94,5 @@ def run(args: argparse.Namespace) -> int:
             with open(report, "w", encoding="utf-8") as file:
                 file.write(render_report(manifest))
             write_json(args.out_manifest, manifest)
+            progress.finish(args.out_timings)
     return 0
