@@ -78,7 +78,7 @@ def executorch_model(
         tolerance = "",
         allow_undelegated = False,
         external_data = False,
-        memory = "4g",
+        memory = None,
         without_tokenizer = False,
         test_size = "large",
         tags = [],
@@ -94,7 +94,8 @@ def executorch_model(
             program has to say it.
         allow_undelegated: see `executorch_lower`.
         external_data: see `executorch_lower`.
-        memory: that exporting and lowering may take, for example `8g`.
+        memory: that exporting and lowering may take, for example `8g`; by default what each of
+            the rules does.
         without_tokenizer: see `executorch_assets`.
         test_size: size of the test.
         tags: of all targets.

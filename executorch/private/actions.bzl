@@ -5,6 +5,7 @@ first line of PARAMS names the subcommand. The subcommand is in the file, not be
 one persistent worker serves all of them.
 """
 
+load("//executorch/private:memory.bzl", "RESOURCE_SETS")
 load("//executorch/private:messages.bzl", "display_label", "refuse")
 
 visibility("//...")
@@ -40,57 +41,6 @@ _EXECUTION_REQUIREMENTS = {
     "supports-worker-cancellation": "1",
     "supports-workers": "1",
 }
-
-def _resources(gigabytes):
-    return {"cpu": 1, "memory": gigabytes * 1024}
-
-# Bazel asks for top-level functions here, and calls them with the number of inputs, which says
-# nothing about the size of the weights.
-def _memory_1g(_os, _inputs):
-    return _resources(1)
-
-def _memory_2g(_os, _inputs):
-    return _resources(2)
-
-def _memory_4g(_os, _inputs):
-    return _resources(4)
-
-def _memory_8g(_os, _inputs):
-    return _resources(8)
-
-def _memory_16g(_os, _inputs):
-    return _resources(16)
-
-def _memory_32g(_os, _inputs):
-    return _resources(32)
-
-def _memory_64g(_os, _inputs):
-    return _resources(64)
-
-_RESOURCE_SETS = {
-    "1g": _memory_1g,
-    "2g": _memory_2g,
-    "4g": _memory_4g,
-    "8g": _memory_8g,
-    "16g": _memory_16g,
-    "32g": _memory_32g,
-    "64g": _memory_64g,
-}
-
-def memory_attr(default):
-    """The attribute with which a target says how much memory its action takes.
-
-    Args:
-        default: a key of the table above.
-
-    Returns:
-        An attribute, to be named `memory`.
-    """
-    return attr.string(
-        default = default,
-        doc = "Memory that the action may take: " + ", ".join(_RESOURCE_SETS.keys()) +
-              ". Bazel starts no more actions at once than fit into the machine.",
-    )
 
 def command_args(ctx, command):
     """Starts the arguments of a subcommand.
@@ -152,11 +102,11 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         memory: value of the `memory` attribute.
         packages: see `command_toolchain`.
     """
-    if memory not in _RESOURCE_SETS:
+    if memory not in RESOURCE_SETS:
         refuse(
             ctx,
             "memory = \"{}\" is not a size the scheduler knows.".format(memory),
-            "Write one of {}.".format(", ".join(_RESOURCE_SETS.keys())),
+            "Write one of {}.".format(", ".join(RESOURCE_SETS.keys())),
         )
     toolchain = command_toolchain(ctx, packages)
     start = ctx.actions.args()
@@ -179,6 +129,6 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         progress_message = progress_message,
         env = COMMAND_ENV,
         execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements,
-        resource_set = _RESOURCE_SETS[memory],
+        resource_set = RESOURCE_SETS[memory],
         toolchain = None if packages else TOOLCHAIN_TYPE,
     )

@@ -1,6 +1,7 @@
 """The rule `executorch_export`; documented in //executorch:export.bzl."""
 
-load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private:memory.bzl", "memory_attr")
 load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "display_label", "refuse")
 load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "GENERATION", "INPUT_FORMS", "LOGITS", "QUANTIZATIONS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
@@ -108,6 +109,7 @@ def _executorch_export_impl(ctx):
     ctx.actions.write(options, json.encode_indent(_options(ctx.attr, model.task), indent = "  ") + "\n")
     program = ctx.actions.declare_file(name + ".pt2")
     signature = ctx.actions.declare_file(name + ".json")
+    timings = ctx.actions.declare_file(name + ".timings.json")
 
     # No weights, and nothing else that tells two fine-tunes of one architecture apart.
     args = command_args(ctx, "export")
@@ -115,19 +117,20 @@ def _executorch_export_impl(ctx):
     args.add("--config", model.config)
     args.add("--out-program", program)
     args.add("--out-signature", signature)
+    args.add("--out-timings", timings)
     run_command(
         ctx,
         args,
         mnemonic = "ExecutorchExport",
         progress_message = "Exporting %{label}",
         inputs = [options, model.config],
-        outputs = [program, signature],
+        outputs = [program, signature, timings],
         memory = ctx.attr.memory,
     )
 
     return [
         DefaultInfo(files = depset([program, signature])),
-        OutputGroupInfo(options = depset([options])),
+        OutputGroupInfo(options = depset([options]), timings = depset([timings])),
         ExportedProgramInfo(
             label = ctx.label,
             program = program,

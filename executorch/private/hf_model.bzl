@@ -6,12 +6,27 @@ load("//executorch/private:checkpoint_files.bzl", "classify")
 load("//executorch/private:messages.bzl", "check_one_of")
 load("//executorch/private:options.bzl", "TASKS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/providers:file_sizes_info.bzl", "FileSizesInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
 
 visibility("//...")
 
 # What a GGUF file carries in its header and safetensors have in files of their own.
 _FROM_GGUF = ["tokenizer", "tokenizer_config", "generation_config"]
+
+def _weight_bytes(ctx, weights):
+    """Size of the weights, or 0 where that of a file is not known."""
+    known = {}
+    for target in ctx.attr.srcs:
+        if FileSizesInfo in target:
+            known |= target[FileSizesInfo].bytes
+    sizes = [known.get(file.basename, -1) for file in weights if not file.basename.endswith(".json")]
+    total = 0
+    for size in sizes:
+        if size < 0:
+            return 0
+        total += size
+    return total
 
 def _hf_model_impl(ctx):
     check_one_of(ctx, "task", ctx.attr.task, TASKS)
@@ -61,6 +76,7 @@ def _hf_model_impl(ctx):
             format = checkpoint.format,
             files = srcs,
             weights = checkpoint.weights,
+            weight_bytes = _weight_bytes(ctx, checkpoint.weights),
             config = config,
             description = description,
             license = ctx.attr.license,

@@ -1,7 +1,8 @@
 """The rule `executorch_lower`; documented in //executorch:lower.bzl."""
 
-load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "memory_attr", "run_command")
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
 load("//executorch/private:backends.bzl", "BACKENDS")
+load("//executorch/private:memory.bzl", "AUTO", "memory_attr", "memory_of_weights")
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:operators.bzl", "select_operators")
 load("//executorch/private:options.bzl", "GENERATION")
@@ -94,6 +95,12 @@ def _options(ctx, device):
         "external_data": ctx.attr.external_data,
     }
 
+def _memory(ctx, exported):
+    if ctx.attr.memory != AUTO:
+        return ctx.attr.memory
+    model = exported.model
+    return memory_of_weights(model.weight_bytes, model.format, exported.dtype, exported.quantization != "")
+
 def lower_for_device(ctx, device, name):
     """Lowers an exported program.
 
@@ -104,7 +111,7 @@ def lower_for_device(ctx, device, name):
 
     Returns:
         A struct of Files: program, data (None with the weights in the program), manifest, report,
-        options, and operators, provenance and sbom, which nothing builds unless asked for.
+        timings, options, and operators, provenance and sbom, which nothing builds unless asked for.
     """
     exported = ctx.attr.exported[ExportedProgramInfo]
     model = exported.model
@@ -115,13 +122,16 @@ def lower_for_device(ctx, device, name):
     program = ctx.actions.declare_file(name + ".pte")
     manifest = ctx.actions.declare_file(name + ".manifest.json")
     report = ctx.actions.declare_file(name + ".report.md")
+
+    # Of its own, since it is another one every time: the manifest is a function of the inputs.
+    timings = ctx.actions.declare_file(name + ".timings.json")
     data = ctx.actions.declare_file(name + ".ptd") if ctx.attr.external_data else None
 
     calibration = ctx.file.calibration if calibrates(device) else None
     inputs = [options, exported.program, exported.signature, model.description, model.config] + model.weights
     if calibration:
         inputs.append(calibration)
-    outputs = [program, manifest, report] + ([data] if data else [])
+    outputs = [program, manifest, report, timings] + ([data] if data else [])
 
     args = command_args(ctx, "lower")
     args.add("--options", options)
@@ -135,6 +145,7 @@ def lower_for_device(ctx, device, name):
     args.add("--out-program", program)
     args.add("--out-manifest", manifest)
     args.add("--out-report", report)
+    args.add("--out-timings", timings)
     if data:
         args.add("--out-data", data)
     run_command(
@@ -144,7 +155,7 @@ def lower_for_device(ctx, device, name):
         progress_message = "Lowering %{label} with " + device.backend,
         inputs = inputs,
         outputs = outputs,
-        memory = ctx.attr.memory,
+        memory = _memory(ctx, exported),
         packages = device.packages,
     )
     return struct(
@@ -156,6 +167,7 @@ def lower_for_device(ctx, device, name):
         provenance = declare_provenance(ctx, device, model, program, data, manifest, name),
         report = report,
         sbom = declare_sbom(ctx, device, model, program, manifest, name),
+        timings = timings,
     )
 
 def lowered_providers(ctx, device, exported, files):
@@ -180,6 +192,7 @@ def lowered_providers(ctx, device, exported, files):
             provenance = depset([files.provenance]),
             report = depset([files.report]),
             sbom = depset([files.sbom]),
+            timings = depset([files.timings]),
         ),
         ExecutorchProgramInfo(
             label = ctx.label,
@@ -225,7 +238,11 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
     "external_data": attr.bool(
         doc = "Whether the weights go into a `.ptd` beside the program.",
     ),
-    "memory": memory_attr("4g"),
+    "memory": memory_attr(
+        AUTO,
+        "2.5 times the weights as they are lowered and 1 GiB, where the checkpoint is from the module " +
+        "extension, whose lock file has sizes, and 4g otherwise",
+    ),
 }
 
 executorch_lower = rule(

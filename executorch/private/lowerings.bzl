@@ -58,6 +58,7 @@ _SUFFIXES = {
     "provenance": ".provenance.json",
     "report": ".report.md",
     "sbom": ".sbom.cdx.json",
+    "timings": ".timings.json",
 }
 
 def _lowered_program_impl(ctx):

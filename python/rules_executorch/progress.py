@@ -61,7 +61,7 @@ class Progress:
         """Starts the clock.
 
         Args:
-            command: name of the subcommand.
+            command: name of the subcommand; without one, nothing is written.
             target: label of the target, for the lines.
         """
         self.command = command
@@ -144,6 +144,8 @@ class Progress:
         self._write(", ".join(parts))
 
     def _write(self, text: str) -> None:
+        if not self.command:
+            return
         clock = time.strftime("%H:%M:%S")
         line = f"{clock}  {self.target or '-'}  {self.command}: {text}\n".encode()
         for sink in sinks():

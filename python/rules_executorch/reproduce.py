@@ -23,6 +23,7 @@ GROUPS = ("manifest", "report", "provenance", "sbom")
 """Output groups that are built beside a target's own outputs."""
 
 _DROPPED = ("BAZEL_", "BUILD_", "PYTHON", "RUNFILES", "TEST_", "XML_", "JAVA_RUNFILES")
+_NOTES = (".runfiles_manifest", ".repo_mapping", ".timings.json")
 _ORDER = (".pt2", ".json", ".pte", ".ptd")
 
 
@@ -179,8 +180,9 @@ def outputs(output_base: Path) -> dict[str, Path]:
             folders[:] = [name for name in folders if not name.endswith(".runfiles")]
             for name in names:
                 path = Path(folder, name)
-                # Those name the folders of this machine, for this machine.
-                note = name == "MANIFEST" or name.endswith((".runfiles_manifest", ".repo_mapping"))
+                # Those name the folders of this machine, for this machine; and timings, of which
+                # nothing is made, are others every time.
+                note = name == "MANIFEST" or name.endswith(_NOTES)
                 if not note and path.is_file():
                     found[str(path.relative_to(root.parents[1]))] = path
     return found

@@ -72,6 +72,11 @@ def test_steps_are_told_once_a_second_and_at_the_end(clock: Clock, lines: Path) 
     ]
 
 
+def test_nothing_is_said_without_a_command(lines: Path) -> None:
+    Progress().stage("a", 3)
+    assert lines.read_text() == ""
+
+
 def test_what_is_left_counts_as_done(clock: Clock, lines: Path) -> None:
     one = Progress("lower")
     one.stage("delegates", 3)

@@ -3,6 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("//executorch:defs.bzl", "hf_model")
 load("//executorch:providers.bzl", "HfModelInfo")
+load("//executorch/private:sized_files.bzl", "sized_files")
 load(":helpers.bzl", "action_of", "argument_after", "basenames", "empty_files", "folder", "refusal_test")
 
 _SAFETENSORS = [
@@ -96,6 +97,17 @@ def _sharded_test_impl(ctx):
 
 _sharded_test = analysistest.make(_sharded_test_impl)
 
+def _weight_bytes_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    model = analysistest.target_under_test(env)[HfModelInfo]
+    asserts.equals(env, ctx.attr.weight_bytes, str(model.weight_bytes))
+    return analysistest.end(env)
+
+_weight_bytes_test = analysistest.make(
+    _weight_bytes_test_impl,
+    attrs = {"weight_bytes": attr.string(mandatory = True)},
+)
+
 def _odd_names_test_impl(ctx):
     env = analysistest.begin(ctx)
     argv = action_of(env, "HfModelDescribe").argv
@@ -148,6 +160,26 @@ def hf_model_test_suite(name):
         "sharded/model-00002-of-00002.safetensors",
         "sharded/model.safetensors.index.json",
     ])
+    for sized_name, sizes in {
+        # More than 32 bits, and an index, which is no weights.
+        "hf_sized": {
+            "config.json": "700",
+            "model-00001-of-00002.safetensors": "5000000000",
+            "model-00002-of-00002.safetensors": "3000000001",
+        },
+        "hf_half_sized": {"model-00001-of-00002.safetensors": "5000000000"},
+    }.items():
+        sized_files(
+            name = sized_name + "_files",
+            srcs = [":hf_sharded_files"],
+            bytes = sizes,
+            tags = ["manual"],
+        )
+        hf_model(
+            name = sized_name,
+            srcs = [":{}_files".format(sized_name)],
+            tags = ["manual"],
+        )
     _model("hf_odd_names", ["a folder #1/config.json", "a folder #1/modèle é.safetensors"])
 
     tests = {
@@ -161,6 +193,14 @@ def hf_model_test_suite(name):
         test(
             name = test_name,
             target_under_test = ":" + test_name.removesuffix("_test"),
+        )
+
+    weight_bytes = {"hf_half_sized": 0, "hf_sharded": 0, "hf_sized": 8000000001}
+    for model, size in weight_bytes.items():
+        _weight_bytes_test(
+            name = model + "_weight_bytes_test",
+            target_under_test = ":" + model,
+            weight_bytes = str(size),
         )
 
     refused = {
@@ -223,5 +263,5 @@ def hf_model_test_suite(name):
 
     native.test_suite(
         name = name,
-        tests = tests.keys() + refused.keys() + ["hf_unknown_task_test", "hf_directory_test"],
+        tests = tests.keys() + refused.keys() + [model + "_weight_bytes_test" for model in weight_bytes] + ["hf_unknown_task_test", "hf_directory_test"],
     )

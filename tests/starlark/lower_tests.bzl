@@ -15,7 +15,8 @@ def _lower_test_impl(ctx):
     asserts.equals(env, ["lower.pte"], basenames(target[DefaultInfo].files))
     asserts.equals(env, ["lower.manifest.json"], basenames(target[OutputGroupInfo].manifest))
     asserts.equals(env, ["lower.report.md"], basenames(target[OutputGroupInfo].report))
-    asserts.equals(env, ["lower.manifest.json", "lower.pte", "lower.report.md"], basenames(action.outputs))
+    asserts.equals(env, ["lower.manifest.json", "lower.pte", "lower.report.md", "lower.timings.json"], basenames(action.outputs))
+    asserts.equals(env, ["lower.timings.json"], basenames(target[OutputGroupInfo].timings))
     asserts.equals(
         env,
         [

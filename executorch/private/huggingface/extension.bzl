@@ -83,6 +83,7 @@ def _huggingface_impl(module_ctx):
             name = name,
             repo = model.repo,
             revision = model.revision,
+            bytes = {path: str(file["size"]) for path, file in model.files.items()},
             files = {path: "@huggingface_{}//:{}".format(file["sha256"], path) for path, file in model.files.items()},
         )
     own = [tag for module in module_ctx.modules if module.is_root for tag in module.tags.model]

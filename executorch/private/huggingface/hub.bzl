@@ -2,12 +2,18 @@
 
 visibility("private")
 
+# The repositories see this module by its canonical name only.
+_SIZED_FILES = str(Label("//executorch/private:sized_files.bzl"))
+
 _BUILD = """\
+load("{module}", "sized_files")
+
 package(default_visibility = ["//visibility:public"])
 
 # {repo} at revision {revision}
-filegroup(
+sized_files(
     name = "files",
+    bytes = {bytes},
     srcs = {srcs},
 )
 """
@@ -27,6 +33,11 @@ def _hub_model_impl(rctx):
     text = _BUILD.format(
         repo = rctx.attr.repo,
         revision = rctx.attr.revision,
+        module = _SIZED_FILES,
+        bytes = json.encode_indent(
+            {path.rpartition("/")[2]: size for path, size in sorted(rctx.attr.bytes.items())},
+            indent = "    ",
+        ).replace("\n", "\n    "),
         srcs = json.encode_indent(
             [files[path] for path in sorted(files)] + ([] if _SOURCE in files else [_SOURCE]),
             indent = "    ",
@@ -44,6 +55,7 @@ def _hub_model_impl(rctx):
 hub_model = repository_rule(
     implementation = _hub_model_impl,
     attrs = {
+        "bytes": attr.string_dict(mandatory = True, doc = "Sizes of the contents by path, in bytes."),
         "files": attr.string_dict(mandatory = True, doc = "Labels of the contents by path."),
         "repo": attr.string(mandatory = True),
         "revision": attr.string(mandatory = True),

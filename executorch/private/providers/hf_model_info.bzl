@@ -15,6 +15,7 @@ FIELDS = {
     "format": "`safetensors` or `gguf`.",
     "files": "Depset of Files: the checkpoint's files, as declared.",
     "weights": "List of Files: the safetensors files with their index, or the one GGUF file.",
+    "weight_bytes": "int: size of the files with weights, where their repository knows it, or 0.",
     "config": "File: `config.json` reduced to the keys that shape the graph. Two fine-tunes of one " +
               "architecture have the same bytes here, and so share an export.",
     "description": "File: `model.json`, what the rules know about the model (end-of-sequence ids, " +

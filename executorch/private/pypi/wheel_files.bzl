@@ -17,6 +17,11 @@ _MODULES = [
 
 _MAIN = Label("//tools/toolchain:fetch_wheel.py")
 
+# The repositories see this module by its canonical name only.
+_SIZED_FILES = str(Label("//executorch/private:sized_files.bzl"))
+
+_SIZES = "import json, os; print(json.dumps({f.name: str(f.stat().st_size) for f in os.scandir() if f.is_file()}))"
+
 def _python(rctx):
     configured = rctx.getenv("RULES_EXECUTORCH_PYTHON")
     if configured:
@@ -58,11 +63,17 @@ def _wheel_files_impl(rctx):
             rctx.attr.requirement,
             (message if found else result.stderr).strip(),
         ))
+    sizes = rctx.execute([_python(rctx), "-E", "-s", "-B", "-c", _SIZES])
+    if sizes.return_code:
+        fail("\n\nERROR: the files of {} cannot be listed. {}\n".format(rctx.attr.requirement, sizes.stderr.strip()))
     rctx.file("BUILD.bazel", """\
+load("{module}", "sized_files")
+
 package(default_visibility = ["//visibility:public"])
 
-filegroup(
+sized_files(
     name = "files",
+    bytes = {bytes},
     srcs = glob(
         ["**"],
         exclude = [
@@ -72,7 +83,7 @@ filegroup(
         ],
     ),
 )
-""", executable = False)
+""".format(bytes = sizes.stdout.strip(), module = _SIZED_FILES), executable = False)
 
 wheel_files = repository_rule(
     implementation = _wheel_files_impl,
