@@ -38,7 +38,7 @@ def compile_packages(marker: str, versions: Mapping[str, str]) -> list[Package]:
     Args:
         marker: path of the toolchain's marker. One that the ruleset's installer did not write may
             have any form; then `versions` is all there is.
-        versions: of the main packages, from the manifest.
+        versions: of the ruleset, which is no package, and of the main packages, from the manifest.
 
     Returns:
         Packages sorted by name; the topmost layer's version where two layers have one.
@@ -52,7 +52,8 @@ def compile_packages(marker: str, versions: Mapping[str, str]) -> list[Package]:
     except (KeyError, TypeError):
         wheels = {}
     for name, version in versions.items():
-        wheels.setdefault(name, Package(name, version))
+        if name != "rules_executorch":
+            wheels.setdefault(name, Package(name, version))
     return [
         dataclasses.replace(wheels[name], license=_license(wheels[name])) for name in sorted(wheels)
     ]

@@ -26,7 +26,7 @@ MANIFEST: dict[str, Any] = {
         "exported": {"name": "exported.pt2", "bytes": 20, "sha256": "c" * 64},
         "weights": [{"name": "model.safetensors", "bytes": 900, "sha256": "d" * 64}],
     },
-    "versions": {"executorch": "1.5.1", "torch": "2.13.0+cpu"},
+    "versions": {"rules_executorch": "0.1.0", "executorch": "1.5.1", "torch": "2.13.0+cpu"},
     "model": {
         "architecture": "LlamaForCausalLM",
         "model_type": "llama",

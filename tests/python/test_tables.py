@@ -1,16 +1,18 @@
 """What the rules know in Starlark agrees with what the commands know in Python."""
 
 import json
+import re
 import types
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from rules_executorch import backends, quantize
+from rules_executorch import __version__, backends, quantize
 from rules_executorch.adapters import custom_ops
 
-PRIVATE = Path(__file__).parents[2] / "executorch" / "private"
+REPOSITORY = Path(__file__).parents[2]
+PRIVATE = REPOSITORY / "executorch" / "private"
 
 TYPES = {"boolean": "bool", "integer": "int", "string": "string", "array": "list"}
 
@@ -25,6 +27,11 @@ def starlark(name):
 def schema(name):
     text = resources.files("rules_executorch").joinpath(f"schema/{name}.schema.json").read_text()
     return json.loads(text)["properties"]
+
+
+def test_the_version_is_that_of_the_module():
+    module = re.search(r"^module\((.*?)^\)", (REPOSITORY / "MODULE.bazel").read_text(), re.M | re.S)
+    assert f'    version = "{__version__}",\n' in module[1]
 
 
 def test_backends_are_the_same():
