@@ -42,6 +42,7 @@ def there(tmp_path_factory: pytest.TempPathFactory, traps: Traps) -> Iterator[Wo
     workspace = Workspace(folder / "my app", folder / "output_base", checkout, env)
     lines = [f"build --action_env={name}" for name in ("HOME", *traps.variables)]
     lines.append(f'build "--action_env=NETRC={traps.netrc}"')
+    lines += [f"build --action_env={name}={value}" for name, value in traps.proxies.items()]
     lines.append("build --spawn_strategy=sandboxed --jobs=1 --compilation_mode=opt")
     (workspace.folder / ".bazelrc").open("a").write("\n".join([*lines, ""]))
     yield workspace
@@ -94,7 +95,7 @@ def test_no_worker_springs_a_trap(there: Workspace, traps: Traps) -> None:
     assert workers, "no worker was started"
     assert traps.sprung() == []
     for variables in worker_environments(there.output_base):
-        for name, value in traps.variables.items():
+        for name, value in (traps.variables | traps.proxies).items():
             assert variables.get(name) != value, f"{name} is in the environment of a worker"
 
 

@@ -132,6 +132,39 @@ def test_an_interrupted_lowering_leaves_nothing(workspace: Workspace) -> None:
     assert workspace.output("deep/program.pte").stat().st_size > 0
 
 
+OWN_TOOLCHAIN = """\
+load("@rules_executorch//executorch:toolchain.bzl", "executorch_toolchain")
+
+executorch_toolchain(
+    name = "python",
+    launcher = "python.sh",
+    marker = "versions.json",
+)
+
+toolchain(
+    name = "toolchain",
+    toolchain = ":python",
+    toolchain_type = "@rules_executorch//executorch:toolchain_type",
+)
+"""
+
+
+def test_other_packages_rebuild_and_the_same_do_not(workspace: Workspace) -> None:
+    """The marker of what is installed is part of every action's key."""
+    launchers = list(workspace.output_base.glob("external/*_pinned/launcher"))
+    assert launchers
+    folder = workspace.folder / "own"
+    folder.mkdir()
+    (folder / "BUILD.bazel").write_text(OWN_TOOLCHAIN)
+    (folder / "python.sh").write_text(f'#!/bin/bash\nexec "{launchers[0]}" "$@"\n')
+    (folder / "python.sh").chmod(0o755)
+    for version, actions in (("1", 1), ("2", 1), ("2", None)):
+        (folder / "versions.json").write_text(json.dumps({"torch": version}))
+        run = workspace.bazel("build", "--extra_toolchains=//own:toolchain", "//:program")
+        assert run.executed.get("ExecutorchExport") == actions, f"version {version}"
+        assert run.executed.get("ExecutorchLower") == actions, f"version {version}"
+
+
 # Name of the package: files of its checkpoint that differ from a sound one (None for "leave out"),
 # attributes of its targets, which target is refused, and words of the refusal.
 BAD = {

@@ -27,6 +27,7 @@ class Traps:
         home: a HOME with a cache of the hub, a netrc, user site-packages and settings of torch.
         variables: of the environment, for whoever starts actions.
         netrc: a file for NETRC of actions. Bazel looks into that of its own environment.
+        proxies: variables for actions. Bazel downloads through those of its own environment.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,8 +57,10 @@ class Traps:
         self._connections = 0
         address = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
+        names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+        self.proxies = dict.fromkeys(names, address)
         self.variables = {
-            # Bazel itself downloads through http_proxy and https_proxy, but not through these.
+            # Bazel itself does not download through these two.
             "ALL_PROXY": address,
             "all_proxy": address,
             "HF_ENDPOINT": address,
