@@ -18,6 +18,7 @@ or layers make it so, and what would pass.
 """
 
 load("//executorch/private:budget_test.bzl", "budget_test")
+load("//executorch/private:limits.bzl", "limit_values")
 
 def executorch_budget_test(
         name,
@@ -31,6 +32,9 @@ def executorch_budget_test(
         **kwargs):
     """Declares the test.
 
+    What is left out of `max_program_bytes`, `max_planned_bytes` and the operators is the
+    `executorch_device`'s for which the program is lowered.
+
     Args:
         name: name of the target.
         program: the `executorch_lower` to test.
@@ -43,23 +47,14 @@ def executorch_budget_test(
             are always allowed. An empty list allows no others.
         runtime_operators: list of labels of `selected_operators.yaml` files, such as an
             `executorch_operators`, with which the app's runtime is built: their operators may be
-            called as well.
+            called as well. This or `allowed_operators` stands in place of both of the device.
         size: of the test.
         **kwargs: other attributes of a test.
     """
-
-    def text(value):
-        return "" if value == None else str(value)
-
     budget_test(
         name = name,
-        allowed_operators = allowed_operators or [],
-        limits_operators = allowed_operators != None,
-        max_planned_bytes = text(max_planned_bytes),
-        max_program_bytes = text(max_program_bytes),
-        min_delegated_share = text(min_delegated_share),
+        min_delegated_share = "" if min_delegated_share == None else str(min_delegated_share),
         program = program,
-        runtime_operators = runtime_operators,
         size = size,
-        **kwargs
+        **(limit_values(max_program_bytes, max_planned_bytes, allowed_operators, runtime_operators) | kwargs)
     )

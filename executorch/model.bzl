@@ -16,13 +16,17 @@ executorch_model(
 
 The model is exported once for each distinct graph, and lowered once for each distinct combination
 of a graph, a backend, its options and packages: here once, since an XNNPACK program is the same for
-a phone and a laptop. The targets are
+a phone and a laptop. Of a model that generates text there are by default two graphs: one with the
+attention and cache operators of ExecuTorch's LLM extension for devices whose runtime has them (see
+`custom_ops` of `executorch_device`), and one with torch's own for the others. Nothing is exported
+that no device needs. The targets are
 
 | target | what it is |
 |---|---|
 | `assistant` | the folder for an app, an `executorch_assets` of all programs; tagged `manual` |
 | `assistant_DEVICE` | the program for a device, as an `executorch_lower` has it, for each device |
-| `assistant_export` | the exported program, as an `executorch_export` has it |
+| `assistant_export` | the exported program, as an `executorch_export` has it; tagged `manual` |
+| `assistant_export_custom_ops` | the same with the LLM extension's operators, if `custom_ops` is not set; tagged `manual` |
 | `assistant_test` | every program that this machine's runtime runs computes what eager computes; the others are read back |
 | `assistant_host` | the first program that runs on this machine; tagged `manual` |
 | `assistant_generate` | `bazel run`: answers a prompt with it; tagged `manual` |
@@ -37,6 +41,7 @@ load("//executorch/private:export.bzl", "executorch_export")
 load("//executorch/private:generate.bzl", "executorch_generate")
 load("//executorch/private:lowerings.bzl", "lowered_program", "lowerings")
 load("//executorch/private:model.bzl", "host_program", "model_test")
+load("//executorch/private:options.bzl", "CUSTOM_OPS")
 
 _EXPORT_ATTRS = [
     "batch_size",
@@ -71,6 +76,13 @@ def _check(name, devices):
                 fail("executorch_model {}: devices[\"{}\"] has \"{}\", which is no option of an export. ".format(name, device, attr) +
                      "Write some of {}.".format(", ".join(_EXPORT_ATTRS)))
 
+def _devices_choose(attrs):
+    """Whether the operators of attention and cache are for the devices to choose.
+
+    A model without a cache has none, and the kernels of the LLM extension take one sequence.
+    """
+    return "custom_ops" not in attrs and attrs.get("max_cache_len", 0) != 0 and attrs.get("batch_size", 1) == 1
+
 def executorch_model(
         name,
         model,
@@ -101,6 +113,8 @@ def executorch_model(
         tags: of all targets.
         **kwargs: attributes of `executorch_export`, such as `max_cache_len`, which a model that
             generates text has to have, and attributes that every rule has, such as `visibility`.
+            `custom_ops`, here or for a device, takes the choice of operators away from the devices:
+            `custom_ops = []` is for apps whose runtime lacks those of the LLM extension.
     """
     if not devices:
         fail("executorch_model {}: devices is empty. Write for example ".format(name) +
@@ -126,18 +140,23 @@ def executorch_model(
         suffix = "_" + _device_name(graph.devices[0]) if groups else ""
         export, group = name + "_export" + suffix, name + "_lowerings" + suffix
         groups.append(group)
-        executorch_export(
-            name = export,
-            memory = memory,
-            model = model,
-            tags = tags,
-            **(graph.attrs | common)
-        )
+        exports = {export: graph.attrs}
+        if _devices_choose(graph.attrs):
+            exports[export + "_custom_ops"] = graph.attrs | {"custom_ops": CUSTOM_OPS}
+        for target, attrs in exports.items():
+            executorch_export(
+                name = target,
+                memory = memory,
+                model = model,
+                tags = tags + ["manual"],
+                **(attrs | common)
+            )
         lowerings(
             name = group,
             allow_undelegated = allow_undelegated,
             devices = graph.devices,
             exported = export,
+            exported_custom_ops = list(exports)[1] if len(exports) > 1 else None,
             external_data = external_data,
             memory = memory,
             tags = tags + ["manual"],

@@ -238,5 +238,13 @@ BACKENDS = {
     ),
 }
 
+# Backends whose programs call kernels on the CPU, and whether an app's runtime is taken to have
+# those of ExecuTorch's LLM extension where a device says nothing of it: ExecuTorch's packages for
+# phones have them, and the runtime of a microcontroller does not.
+CPU_BACKENDS = {
+    "portable": False,
+    "xnnpack": True,
+}
+
 # Backends whose programs the runtime of the toolchain runs on the machine of a build.
 HOST_BACKENDS = ["portable", "xnnpack", "openvino"]

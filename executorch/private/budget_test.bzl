@@ -2,7 +2,8 @@
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE")
 load("//executorch/private:launch.bzl", "command_executable")
-load("//executorch/private:messages.bzl", "refuse")
+load("//executorch/private:limits.bzl", "LIMIT_ATTRS", "limit_arguments", "read_limits")
+load("//executorch/private:messages.bzl", "display_label", "refuse")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 
 visibility("//...")
@@ -12,28 +13,27 @@ def _is_share(text):
     return (whole + fraction).isdigit() and float(text) <= 1.0
 
 def _executorch_budget_test_impl(ctx):
-    arguments = ["--manifest", ctx.attr.program[ExecutorchProgramInfo].manifest]
-    for name in ["max_program_bytes", "max_planned_bytes"]:
-        value = getattr(ctx.attr, name)
-        if value and not value.isdigit():
-            refuse(ctx, "{} = {} is not a number of bytes.".format(name, value), "Write an integer, for example 2000000.")
-        if value:
-            arguments += ["--" + name.replace("_", "-"), value]
+    program = ctx.attr.program[ExecutorchProgramInfo]
+    device = program.device
+    own = read_limits(ctx)
+    limits = struct(
+        max_program_bytes = device.max_program_bytes if own.max_program_bytes == None else own.max_program_bytes,
+        max_planned_bytes = device.max_planned_bytes if own.max_planned_bytes == None else own.max_planned_bytes,
+        operators = own.operators or device.operators,
+    )
+    arguments = limit_arguments(limits)
     share = ctx.attr.min_delegated_share
     if share:
         if not _is_share(share):
             refuse(ctx, "min_delegated_share = {} is not a share.".format(share), "Write a number from 0 to 1, for example 0.9.")
-        arguments += ["--min-delegated-share", share]
-    if ctx.attr.limits_operators:
-        arguments += ["--allowed-operators"] + ctx.attr.allowed_operators
-    for file in ctx.files.runtime_operators:
-        arguments += ["--runtime-operators", file]
-    if len(arguments) == 2:
+        arguments = ["--min-delegated-share", share] + arguments
+    if not arguments:
         refuse(
             ctx,
-            "No limit is set, so that this test could not fail.",
+            "No limit is set, and {} has none, so that this test could not fail.".format(display_label(device.label)),
             "Write max_program_bytes, max_planned_bytes, min_delegated_share, allowed_operators or runtime_operators.",
         )
+    arguments = ["--manifest", program.manifest, "--device", display_label(device.label)] + arguments
     return [
         command_executable(ctx, "budget", arguments),
         testing.ExecutionInfo({"block-network": "1"}),
@@ -41,20 +41,12 @@ def _executorch_budget_test_impl(ctx):
 
 budget_test = rule(
     implementation = _executorch_budget_test_impl,
-    attrs = COMMAND_ATTRS | {
-        "allowed_operators": attr.string_list(doc = "Operators that may be called."),
-        "limits_operators": attr.bool(doc = "Whether `allowed_operators` is a limit, also when it is empty."),
-        "max_planned_bytes": attr.string(doc = "Bytes that a method plans; empty does not limit."),
-        "max_program_bytes": attr.string(doc = "Bytes of the `.pte`; empty does not limit."),
+    attrs = COMMAND_ATTRS | LIMIT_ATTRS | {
         "min_delegated_share": attr.string(doc = "0 to 1; empty does not limit."),
         "program": attr.label(
             mandatory = True,
             providers = [ExecutorchProgramInfo],
             doc = "The `executorch_lower` to test.",
-        ),
-        "runtime_operators": attr.label_list(
-            allow_files = [".yaml"],
-            doc = "`selected_operators.yaml` of the app's runtime.",
         ),
     },
     doc = "Checks a program against limits.",

@@ -8,6 +8,7 @@ load("//executorch/private:operators.bzl", "select_operators")
 load("//executorch/private:options.bzl", "GENERATION")
 load("//executorch/private:statements.bzl", "STATEMENT_ATTRS", "declare_provenance", "declare_sbom")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private:validation.bzl", "validate_operators")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
@@ -74,18 +75,19 @@ def calibrates(device):
     backend = BACKENDS[device.backend]
     return device.options.get("scheme", backend.default_scheme) in backend.calibrated_schemes
 
-def lowering_key(ctx, device):
+def lowering_key(ctx, device, exported):
     """What of a device reaches the action: devices with the same key have the same program.
 
     Args:
         ctx: the context of a rule with `LOWER_ATTRS`.
         device: `ExecutorchDeviceInfo`.
+        exported: `ExportedProgramInfo`.
 
     Returns:
         A string.
     """
     packages = device.packages.launcher.path if device.packages else None
-    return json.encode([_options(ctx, device), packages])
+    return json.encode([str(exported.label), _options(ctx, device), packages])
 
 def _options(ctx, device):
     return {
@@ -101,19 +103,19 @@ def _memory(ctx, exported):
     model = exported.model
     return memory_of_weights(model.weight_bytes, model.format, exported.dtype, exported.quantization != "")
 
-def lower_for_device(ctx, device, name):
+def lower_for_device(ctx, device, exported, name):
     """Lowers an exported program.
 
     Args:
         ctx: the context of a rule with `LOWER_ATTRS`.
         device: `ExecutorchDeviceInfo`.
+        exported: `ExportedProgramInfo`.
         name: name of the outputs, without extension.
 
     Returns:
         A struct of Files: program, data (None with the weights in the program), manifest, report,
         timings, options, and operators, provenance and sbom, which nothing builds unless asked for.
     """
-    exported = ctx.attr.exported[ExportedProgramInfo]
     model = exported.model
     _check_backend(ctx, exported, device.backend)
 
@@ -174,7 +176,7 @@ def lowered_providers(ctx, device, exported, files):
     """The providers of a program.
 
     Args:
-        ctx: the rule context.
+        ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
         device: `ExecutorchDeviceInfo`.
         exported: `ExportedProgramInfo`.
         files: from `lower_for_device`.
@@ -193,6 +195,7 @@ def lowered_providers(ctx, device, exported, files):
             report = depset([files.report]),
             sbom = depset([files.sbom]),
             timings = depset([files.timings]),
+            _validation = depset(validate_operators(ctx, device, files.manifest)),
         ),
         ExecutorchProgramInfo(
             label = ctx.label,
@@ -216,8 +219,9 @@ def _executorch_lower_impl(ctx):
             "calibration is set, and nothing of a lowering for {} is calibrated.".format(display_label(device.label)),
             "Remove it, or choose a device whose scheme needs it.",
         )
-    files = lower_for_device(ctx, device, ctx.label.name)
-    return lowered_providers(ctx, device, ctx.attr.exported[ExportedProgramInfo], files)
+    exported = ctx.attr.exported[ExportedProgramInfo]
+    files = lower_for_device(ctx, device, exported, ctx.label.name)
+    return lowered_providers(ctx, device, exported, files)
 
 LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
     "exported": attr.label(

@@ -5,7 +5,7 @@ target. So `lowerings` registers one action for each distinct lowering, and `low
 program of one device, a link to what its lowering wrote.
 """
 
-load("//executorch/private:actions.bzl", "TOOLCHAIN_TYPE")
+load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE")
 load("//executorch/private:lower.bzl", "LOWER_ATTRS", "lower_for_device", "lowered_providers", "lowering_key")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
@@ -15,22 +15,29 @@ load("//executorch/private/providers:lowerings_info.bzl", "LoweringsInfo")
 
 visibility("//executorch/...")
 
+def _export_for(ctx, device):
+    """The graph of a device, one with the operators of the LLM extension if its runtime has them."""
+    if device.custom_ops and ctx.attr.exported_custom_ops:
+        return ctx.attr.exported_custom_ops[ExportedProgramInfo]
+    return ctx.attr.exported[ExportedProgramInfo]
+
 def _lowerings_impl(ctx):
     by_key = {}
     by_device = {}
     for target in ctx.attr.devices:
         device = target[ExecutorchDeviceInfo]
-        key = lowering_key(ctx, device)
+        exported = _export_for(ctx, device)
+        key = lowering_key(ctx, device, exported)
         if key not in by_key:
             name = "{}/{}".format(ctx.label.name, device.label.name)
-            by_key[key] = struct(device = device, files = lower_for_device(ctx, device, name))
-        by_device[str(device.label)] = struct(device = device, files = by_key[key].files)
+            files = lower_for_device(ctx, device, exported, name)
+            by_key[key] = struct(device = device, exported = exported, files = files)
+        by_device[str(device.label)] = struct(device = device, exported = exported, files = by_key[key].files)
     return [
         DefaultInfo(files = depset([lowered.files.program for lowered in by_key.values()])),
         LoweringsInfo(
             devices = by_device,
             distinct = by_key.values(),
-            exported = ctx.attr.exported[ExportedProgramInfo],
         ),
     ]
 
@@ -41,6 +48,10 @@ lowerings = rule(
             mandatory = True,
             providers = [ExecutorchDeviceInfo],
             doc = "The devices to lower for.",
+        ),
+        "exported_custom_ops": attr.label(
+            providers = [ExportedProgramInfo],
+            doc = "In place of `exported` for devices with `custom_ops`.",
         ),
     },
     cfg = normalize,
@@ -71,11 +82,11 @@ def _lowered_program_impl(ctx):
         if file:
             links[kind] = ctx.actions.declare_file(ctx.label.name + suffix)
             ctx.actions.symlink(output = links[kind], target_file = file)
-    return lowered_providers(ctx, mine.device, lowered.exported, struct(**links))
+    return lowered_providers(ctx, mine.device, mine.exported, struct(**links))
 
 lowered_program = rule(
     implementation = _lowered_program_impl,
-    attrs = TRANSITION_ATTRS | {
+    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
         "device": attr.label(
             mandatory = True,
             providers = [ExecutorchDeviceInfo],
@@ -89,4 +100,5 @@ lowered_program = rule(
     cfg = normalize,
     doc = "The program for one device.",
     provides = [ExecutorchProgramInfo],
+    toolchains = [TOOLCHAIN_TYPE],
 )

@@ -16,7 +16,7 @@ def _model_test_impl(ctx):
         lowered = target[LoweringsInfo]
         for one in lowered.distinct:
             if one.device.backend in HOST_BACKENDS:
-                command, arguments = "parity", parity_arguments(one.files, lowered.exported, ctx.attr.tolerance)
+                command, arguments = "parity", parity_arguments(one.files, one.exported, ctx.attr.tolerance)
             else:
                 command, arguments = "inspect", [one.files.program]
             commands.append(struct(

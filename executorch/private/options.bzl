@@ -19,6 +19,9 @@ LOGITS = ["last", "all"]
 
 CUSTOM_OPS = ["custom_kv_cache", "custom_sdpa"]
 
+# Their kernels, as the runtime names them.
+CUSTOM_KERNELS = ["llama::update_cache.out", "llama::custom_sdpa.out"]
+
 QUANTIZATIONS = ["8da4w", "8da8w", "4w", "8w"]
 
 EMBEDDING_QUANTIZATIONS = ["4w", "8w"]

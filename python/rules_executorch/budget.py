@@ -18,6 +18,7 @@ PRIM_OPERATORS = (
     "executorch_prim::*",
 )
 _NAMED = 8
+_LLM = "llama::"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,18 +26,20 @@ class Budget:
     """What a program may take; None does not limit.
 
     Attributes:
-        max_program_bytes: size of the `.pte`.
+        max_program_bytes: size of the `.pte`, and of the `.ptd` if it has one.
         max_planned_bytes: sum of the memory arenas that a method asks its caller for, of the
             method that asks for most.
         min_delegated_share: calls that delegates run over all calls, 0 to 1, in each method.
         allowed_operators: names of kernels that the app's runtime has, such as `aten::add.out`,
             also with `*`. The runtime's own `PRIM_OPERATORS` are always there.
+        device: label of the `executorch_device` that the program is for, for messages.
     """
 
     max_program_bytes: int | None = None
     max_planned_bytes: int | None = None
     min_delegated_share: float | None = None
     allowed_operators: Sequence[str] | None = None
+    device: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +78,7 @@ def check_budget(manifest: Mapping[str, Any], budget: Budget) -> list[Check]:
         for name, method in manifest["methods"].items():
             checks.append(_delegated_share(name, method, budget.min_delegated_share))
     if budget.allowed_operators is not None:
-        checks.append(_operators(manifest, budget.allowed_operators))
+        checks.append(_operators(manifest, budget.allowed_operators, budget.device))
     return checks
 
 
@@ -101,18 +104,29 @@ def _over(found: int, limit: int) -> str:
 
 
 def _program_bytes(manifest: Mapping[str, Any], limit: int) -> Check:
-    found = manifest["program"]["bytes"]
+    data = manifest["data"]["bytes"] if manifest["data"] else 0
+    found = manifest["program"]["bytes"] + data
     problem = None
     if found > limit:
         parts = {name: size for name, size in manifest["sizes"].items() if name != "file" and size}
+        if data:
+            parts["data file"] = data
         largest = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
         made_of = ", ".join(f"{name} {size_text(size)}" for name, size in largest)
         problem = (
             f"The program has {_bytes(found)}: {_over(found, limit)}. It is made of {made_of}. "
-            f"{_stored(manifest)}"
+            f"{_layers(manifest)}{_stored(manifest)}"
             f"max_program_bytes = {found} would pass, or {_smaller(manifest)}."
         )
     return Check("program bytes", str(found), f"at most {limit}", problem)
+
+
+def _layers(manifest: Mapping[str, Any]) -> str:
+    layers = manifest["largest_layers"]
+    if not layers:
+        return ""
+    named = ", ".join(f"{layer['layer']} {size_text(layer['bytes'])}" for layer in layers)
+    return f"The largest layers, by their weights as exported: {named}. "
 
 
 def _stored(manifest: Mapping[str, Any]) -> str:
@@ -129,6 +143,8 @@ def _stored(manifest: Mapping[str, Any]) -> str:
 
 
 def _smaller(manifest: Mapping[str, Any]) -> str:
+    if not manifest["export"]["cache"]:
+        return "a smaller model"
     if manifest["quantization"]:
         return "an export with weights of fewer bits"
     return 'an export with quantization, for example quantization = "8da4w"'
@@ -145,15 +161,38 @@ def _planned_bytes(manifest: Mapping[str, Any], limit: int) -> Check:
         held = (
             f"The cache of {cache['max_cache_len']} positions takes {size_text(cache['bytes'])} of "
             "it. "
-            if cache.get("bytes")
+            if cache
             else ""
         )
         problem = (
             f"The method {worst} plans {_bytes(found)} of memory: {_over(found, limit)}. {held}"
-            f"max_planned_bytes = {found} would pass, or an export that takes fewer tokens at once "
-            f"(max_seq_len is {export['max_seq_len']}) or has a shorter cache."
+            f"{_tensors(manifest['methods'][worst])}"
+            f"max_planned_bytes = {found} would pass, or an export {_smaller_inputs(export)}."
         )
     return Check(f"planned bytes of {worst}", str(found), f"at most {limit}", problem)
+
+
+def _tensors(method: Mapping[str, Any]) -> str:
+    tensors = method["largest_tensors"]
+    if not tensors:
+        return ""
+    named = ", ".join(
+        f"{tensor['operator']}{' in ' + tensor['layer'] if tensor['layer'] else ''} "
+        f"{size_text(tensor['bytes'])}"
+        for tensor in tensors
+    )
+    return f"Where it needs most, the largest tensors are those of {named}. "
+
+
+def _smaller_inputs(export: Mapping[str, Any]) -> str:
+    if export["cache"]:
+        return (
+            f"that takes fewer tokens at once (max_seq_len is {export['max_seq_len']}) or has a "
+            "shorter cache"
+        )
+    if export["options"].get("image_size"):
+        return f"of smaller images (image_size is {export['options']['image_size']})"
+    return f"that takes fewer tokens (max_seq_len is {export['max_seq_len']})"
 
 
 def _delegated_share(name: str, method: Mapping[str, Any], limit: float) -> Check:
@@ -182,7 +221,7 @@ def _delegated_share(name: str, method: Mapping[str, Any], limit: float) -> Chec
     return Check(f"delegated share of {name}", f"{share:.4f}", f"at least {limit:g}", problem)
 
 
-def _operators(manifest: Mapping[str, Any], allowed: Sequence[str]) -> Check:
+def _operators(manifest: Mapping[str, Any], allowed: Sequence[str], device: str | None) -> Check:
     patterns = [*PRIM_OPERATORS, *allowed]
     missing: collections.Counter[str] = collections.Counter()
     names = set()
@@ -195,11 +234,15 @@ def _operators(manifest: Mapping[str, Any], allowed: Sequence[str]) -> Check:
     if missing:
         calls = [f"{operator} ({missing[operator]})" for operator in sorted(missing)]
         words = ", ".join(f'"{operator}"' for operator in sorted(missing))
+        which = f"that the runtime of {device} lacks" if device else "that are not allowed"
+        plain = ""
+        if any(operator.startswith(_LLM) for operator in missing):
+            plain = "export with custom_ops = [], "
         problem = (
-            f"The program calls {len(missing)} operators that are not allowed, with calls: "
+            f"The program calls {len(missing)} operators {which}, with calls: "
             f"{', '.join(calls)}. It would pass with these in allowed_operators: {words}; or "
-            "build the app's runtime with them (executorch_operators), or lower for a backend that "
-            "takes them."
+            f"{plain}build the app's runtime with them (executorch_operators), or lower for a "
+            "backend that takes them."
         )
     outside = f"{len(missing)} of {len(names)}"
     return Check("operators not allowed", outside, f"{len(allowed)} allowed", problem)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import find_backend
+from rules_executorch.largest import largest_layers, largest_tensors
 from rules_executorch.units import size_text
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def make_manifest(
                 "undelegated": counted.undelegated,
                 "share": round(counted.share(), 4),
             },
+            "largest_tensors": largest_tensors(lowered.manager.exported_program(name)),
         }
     return {
         "schema_version": SCHEMA_VERSION,
@@ -105,6 +107,7 @@ def make_manifest(
         "methods": methods,
         "constant_methods": info.constants,
         "sizes": info.sizes,
+        "largest_layers": largest_layers(signature),
         "vocab_size": {
             "model": signature["vocab_size"],
             "tokenizer": (description.get("tokenizer") or {}).get("vocab_size"),

@@ -17,10 +17,20 @@ from rules_executorch.cli import main
 
 MANIFEST: dict[str, Any] = {
     "program": {"name": "program.pte", "bytes": 3_000_000, "sha256": "0" * 64},
+    "data": None,
     "sizes": {"file": 3_000_000, "program": 50_000, "constants": 2_000_000, "delegates": 950_000},
     "tied": [{"names": ["embed", "head"], "stored_in": ["XnnpackBackend", "constants"]}],
     "quantization": None,
-    "export": {"max_seq_len": 16, "cache": {"max_cache_len": 64, "bytes": 4096}},
+    "largest_layers": [
+        {"layer": "model.embed", "bytes": 1_200_000},
+        {"layer": "model.layers.0.mlp.down_proj", "bytes": 70_000},
+    ],
+    "export": {
+        "dtype": "float32",
+        "max_seq_len": 16,
+        "cache": {"max_cache_len": 64, "bytes": 4096},
+        "options": {},
+    },
     "methods": {
         "forward": {
             "planned_bytes": [6000, 2000],
@@ -29,9 +39,21 @@ MANIFEST: dict[str, Any] = {
                 "delegated": {"aten::linear": 7},
                 "undelegated": {"aten::add.Tensor": 2, "my::op": 1},
             },
+            "largest_tensors": [
+                {"bytes": 4000, "operator": "aten::mm.out", "layer": "model.layers.0.mlp.up_proj"},
+                {"bytes": 1000, "operator": "delegate", "layer": ""},
+            ],
         }
     },
 }
+
+
+def test_data_beside_the_program_counts() -> None:
+    manifest = MANIFEST | {"data": {"bytes": 500_000}}
+    assert problems(manifest, max_program_bytes=3_500_000) == []
+    (problem,) = problems(manifest, max_program_bytes=3_400_000)
+    assert "100000 bytes" in problem and "data file 0.5 MB" in problem
+    assert "max_program_bytes = 3500000 would pass" in problem
 
 
 def problems(manifest: dict[str, Any] = MANIFEST, **limits: Any) -> list[str]:
@@ -60,11 +82,13 @@ def test_exactly_at_the_limit_passes(limits: dict[str, Any]) -> None:
         (
             {"max_program_bytes": 2_999_999},
             ["1 bytes (1 B) more than the 2999999", "constants 2.00 MB, delegates 950.00 kB",
+             "as exported: model.embed 1.20 MB, model.layers.0.mlp.down_proj 70.00 kB.",
              "embed and head are one matrix, stored 2 times", "max_program_bytes = 3000000 would"],
         ),
         (
             {"max_planned_bytes": 7000},
             ["1000 bytes (1.00 kB) more than the 7000", "cache of 64 positions takes 4.10 kB",
+             "aten::mm.out in model.layers.0.mlp.up_proj 4.00 kB, delegate 1.00 kB.",
              "max_planned_bytes = 8000 would pass", "max_seq_len is 16"],
         ),
         (
@@ -101,6 +125,27 @@ def test_layers_that_are_not_quantized_are_named() -> None:
     assert "weights of fewer bits" in problem
 
 
+def test_a_model_of_images_is_told_of_its_size() -> None:
+    export = {"dtype": "float32", "max_seq_len": 0, "cache": None, "options": {"image_size": 32}}
+    (problem,) = problems(MANIFEST | {"export": export}, max_planned_bytes=1)
+    assert "or an export of smaller images (image_size is 32)." in problem
+    assert "cache" not in problem
+    (problem,) = problems(MANIFEST | {"export": export}, max_program_bytes=1)
+    assert "would pass, or a smaller model." in problem
+
+
+def test_what_the_runtime_of_a_device_lacks() -> None:
+    method = MANIFEST["methods"]["forward"]
+    operators = {"llama::custom_sdpa.out": 2, "aten::add.out": 1}
+    manifest = MANIFEST | {"methods": {"forward": method | {"operators": operators}}}
+    budget = Budget(allowed_operators=["aten::*"], device="//devices:board")
+    (check,) = check_budget(manifest, budget)
+    assert check.problem is not None
+    assert "1 operators that the runtime of //devices:board lacks" in check.problem
+    assert "llama::custom_sdpa.out (2)" in check.problem
+    assert "export with custom_ops = [], " in check.problem
+
+
 def test_the_share_that_would_pass_is_rounded_down() -> None:
     method = MANIFEST["methods"]["forward"]
     delegation = {"delegated": {"a": 2}, "undelegated": {"b": 1}}
@@ -134,6 +179,16 @@ def test_the_command_prints_a_table_and_fails(
     printed = capsys.readouterr()
     assert printed.out.count("OVER") == 2
     assert printed.err.startswith("\nERROR in //a:b: The program has")
+
+
+def test_the_table_goes_to_a_file_only_if_all_is_well(tmp_path: Path) -> None:
+    manifest, out = tmp_path / "manifest.json", tmp_path / "checked.txt"
+    manifest.write_text(json.dumps(MANIFEST))
+    arguments = ["budget", "--target", "//a:b", "--manifest", str(manifest), "--out", str(out)]
+    assert main([*arguments, "--allowed-operators", "aten::*"]) == 1
+    assert not out.exists()
+    assert main([*arguments, "--allowed-operators", "aten::*", "my::*"]) == 0
+    assert out.read_text().strip().endswith("ok")
 
 
 def test_torch_is_not_imported() -> None:

@@ -78,8 +78,17 @@ def _app_test_impl(ctx):
         asserts.equals(env, "model.pte", assets.model.basename)
         asserts.equals(env, None, assets.data)
         asserts.equals(env, "tokenizer.json", assets.tokenizer.basename)
-    exports = {assets.program.exported.program: None for assets in app.assets.values()}
-    asserts.equals(env, 1, len(exports), "exports of an app for several platforms")
+    exports = {}
+    for assets in app.assets.values():
+        exports.setdefault(assets.program.exported.label.name, []).append(assets.program.device.label.name)
+    asserts.equals(
+        env,
+        {
+            "app_model_export": ["portable"],
+            "app_model_export_custom_ops": ["android_arm64_xnnpack", "host_arm64_xnnpack", "host_x86_64_xnnpack"],
+        },
+        {name: sorted(devices) for name, devices in exports.items()},
+    )
     return analysistest.end(env)
 
 _app_test = analysistest.make(_app_test_impl)
@@ -119,6 +128,38 @@ _program_test = analysistest.make(
         "device": attr.string(mandatory = True),
         "export": attr.string(mandatory = True),
     },
+)
+
+def _check_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    checked = ctx.attr.checked
+    asserts.equals(env, [checked] if checked else [], basenames(target[OutputGroupInfo]._validation))
+    if checked:
+        action = action_of(env, "ExecutorchCheck")
+        asserts.equals(env, [target[ExecutorchProgramInfo].manifest.basename], basenames(action.inputs))
+    return analysistest.end(env)
+
+_check_test = analysistest.make(
+    _check_test_impl,
+    attrs = {"checked": attr.string(doc = "What the check writes; empty for no check.")},
+)
+
+def _budget_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    lines = [
+        action.content.splitlines()
+        for action in analysistest.target_actions(env)
+        if [file for file in action.outputs.to_list() if file.extension == "params"]
+    ][0]
+    device = "//tests/starlark:small_phone"
+    asserts.true(env, device in lines, "the device is not named")
+    asserts.equals(env, ctx.attr.arguments, lines[lines.index(device) + 1:])
+    return analysistest.end(env)
+
+_budget_test = analysistest.make(
+    _budget_test_impl,
+    attrs = {"arguments": attr.string_list(mandatory = True)},
 )
 
 def _external_data_test_impl(ctx):
@@ -186,9 +227,87 @@ def apps_test_suite(name):
     _program_test(
         name = "program_of_a_device_test",
         device = "host_x86_64_xnnpack",
-        export = "app_model_export",
+        export = "app_model_export_custom_ops",
         target_under_test = ":app_model_host_x86_64_xnnpack",
     )
+
+    # What a device has for a program does not change the program.
+    executorch_device(
+        name = "small_phone",
+        backend = "xnnpack",
+        max_planned_bytes = 1000000,
+        max_program_bytes = 2000000,
+    )
+    executorch_device(
+        name = "phone_of_few_operators",
+        allowed_operators = ["aten::*"],
+        backend = "xnnpack",
+    )
+    executorch_device(
+        name = "pc_of_many_operators",
+        allowed_operators = ["aten::*", "llama::*.out"],
+        backend = "portable",
+    )
+    _model("limited_model", devices = [_PHONE, ":small_phone", ":phone_of_few_operators", ":pc_of_many_operators"])
+    _lowerings_test(
+        name = "limits_share_a_lowering_test",
+        programs = ["android_arm64_xnnpack.pte", "pc_of_many_operators.pte", "phone_of_few_operators.pte"],
+        target_under_test = ":limited_model_lowerings",
+    )
+    for device, export in {
+        "pc_of_many_operators": "limited_model_export_custom_ops",
+        "phone_of_few_operators": "limited_model_export",
+        "small_phone": "limited_model_export_custom_ops",
+    }.items():
+        _program_test(
+            name = "graph_of_{}_test".format(device),
+            device = device,
+            export = export,
+            target_under_test = ":limited_model_" + device,
+        )
+    _model("plain_model", custom_ops = [], devices = [_PHONE])
+    _program_test(
+        name = "graph_without_custom_ops_test",
+        device = "android_arm64_xnnpack",
+        export = "plain_model_export",
+        target_under_test = ":plain_model_android_arm64_xnnpack",
+    )
+    _model("batch_model", batch_size = 2, devices = [_PHONE])
+    _program_test(
+        name = "graph_of_a_batch_test",
+        device = "android_arm64_xnnpack",
+        export = "batch_model_export",
+        target_under_test = ":batch_model_android_arm64_xnnpack",
+    )
+
+    _check_test(
+        name = "operators_are_checked_test",
+        checked = "limited_model_pc_of_many_operators.checked.txt",
+        target_under_test = ":limited_model_pc_of_many_operators",
+    )
+    _check_test(
+        name = "unknown_operators_are_not_checked_test",
+        target_under_test = ":limited_model_small_phone",
+    )
+    for test, limits, arguments in [
+        ("of_the_device", {}, ["--max-program-bytes", "2000000", "--max-planned-bytes", "1000000"]),
+        (
+            "of_its_own",
+            {"allowed_operators": ["aten::*"], "max_program_bytes": 5},
+            ["--max-program-bytes", "5", "--max-planned-bytes", "1000000", "--allowed-operators", "aten::*"],
+        ),
+    ]:
+        executorch_budget_test(
+            name = "budget_" + test,
+            program = ":limited_model_small_phone",
+            tags = ["manual"],
+            **limits
+        )
+        _budget_test(
+            name = "budget_{}_test".format(test),
+            arguments = arguments,
+            target_under_test = ":budget_" + test,
+        )
 
     # Two graphs: the options of one device differ.
     _model("two_graphs", devices = {
@@ -326,7 +445,7 @@ def apps_test_suite(name):
         name = "budget_without_limit_test",
         rule = executorch_budget_test,
         program = ":lower_any",
-        words = ["No limit is set, so that this test could not fail.", "max_program_bytes"],
+        words = ["No limit is set, and //executorch/devices:portable has none, so that this test could not fail.", "max_program_bytes"],
     )
     refusal_test(
         name = "budget_share_test",
@@ -353,6 +472,8 @@ def apps_test_suite(name):
             "assets_none_fits_test",
             "assets_two_fit_test",
             "budget_bytes_test",
+            "budget_of_its_own_test",
+            "budget_of_the_device_test",
             "budget_share_test",
             "budget_without_limit_test",
             "devices_that_agree_test",
@@ -360,10 +481,18 @@ def apps_test_suite(name):
             "embed_external_test",
             "embed_symbol_test",
             "first_graph_test",
+            "graph_of_a_batch_test",
+            "graph_of_pc_of_many_operators_test",
+            "graph_of_phone_of_few_operators_test",
+            "graph_of_small_phone_test",
+            "graph_without_custom_ops_test",
+            "limits_share_a_lowering_test",
+            "operators_are_checked_test",
             "operators_empty_test",
             "operators_test",
             "program_of_a_device_test",
             "program_of_the_second_graph_test",
             "second_graph_test",
+            "unknown_operators_are_not_checked_test",
         ],
     )

@@ -11,7 +11,7 @@ def _split_impl(_settings, _attr):
             "//command_line_option:cpu": cpu,
             "//command_line_option:platforms": ["//tests/starlark:" + cpu],
         }
-        for cpu in ["arm64", "x86_64"]
+        for cpu in ["arm64", "riscv64", "x86_64"]
         for mode in ["dbg", "opt"]
     }
 
@@ -59,7 +59,7 @@ _app = rule(
 def _one_export_test_impl(ctx):
     env = analysistest.begin(ctx)
     parts = analysistest.target_under_test(env)[AppInfo].parts
-    asserts.equals(env, 4, len({part.folder: None for part in parts}), "two platforms, two compilation modes")
+    asserts.equals(env, 6, len({part.folder: None for part in parts}), "three platforms, two compilation modes")
     programs = [part.program for part in parts]
     for what, files in {
         "checked checkpoints": [program.model.description for program in programs],
@@ -82,6 +82,13 @@ def transitions_test_suite(name):
         constraint_values = [
             "@platforms//cpu:arm64",
             "@platforms//os:android",
+        ],
+    )
+    native.platform(
+        name = "riscv64",
+        constraint_values = [
+            "@platforms//cpu:riscv64",
+            "@platforms//os:linux",
         ],
     )
     native.platform(
@@ -108,10 +115,10 @@ def transitions_test_suite(name):
         tags = ["manual"],
     )
     _one_export_test(
-        name = "one_export_for_two_platforms_test",
+        name = "one_export_for_three_platforms_test",
         target_under_test = ":app",
     )
     native.test_suite(
         name = name,
-        tests = ["one_export_for_two_platforms_test"],
+        tests = ["one_export_for_three_platforms_test"],
     )

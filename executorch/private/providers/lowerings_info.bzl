@@ -2,13 +2,13 @@
 
 visibility("//executorch/...")
 
-DOC = """The lowerings of one exported program for several devices, shared by devices that agree."""
+DOC = """The lowerings of one model for several devices, shared by devices that agree."""
 
 FIELDS = {
     "devices": "dict from the label of a device, as a string, to a struct with `device` " +
-               "(`ExecutorchDeviceInfo`) and `files` (the struct of `lower_for_device`).",
+               "(`ExecutorchDeviceInfo`), `exported` (`ExportedProgramInfo`) and `files` (the " +
+               "struct of `lower_for_device`).",
     "distinct": "list of such structs, one for each lowering, the first device of it.",
-    "exported": "`ExportedProgramInfo` of the graph that was lowered.",
 }
 
 LoweringsInfo = provider(doc = DOC, fields = FIELDS)

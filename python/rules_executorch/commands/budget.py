@@ -6,12 +6,14 @@ import argparse
 
 from rules_executorch.budget import Budget, check_budget, render
 from rules_executorch.errors import UserError
-from rules_executorch.files import read_json
+from rules_executorch.files import read_json, whole_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the subcommand."""
     parser.add_argument("--manifest", required=True, help="manifest of the program, JSON")
+    parser.add_argument("--device", help="label of the device, for messages")
+    parser.add_argument("--out", help="file to write the table to instead of printing it")
     parser.add_argument("--max-program-bytes", type=int, help="size of the .pte")
     parser.add_argument("--max-planned-bytes", type=int, help="memory that a method plans")
     parser.add_argument("--min-delegated-share", type=float, help="0 to 1, of each method")
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Checks, prints a table, and fails with sentences; see `rules_executorch.budget`."""
+    """Checks, gives a table, and fails with sentences; see `rules_executorch.budget`."""
     manifest = read_json(args.manifest, "The manifest of the program")
     allowed = args.allowed_operators
     if args.runtime_operators:
@@ -44,10 +46,16 @@ def run(args: argparse.Namespace) -> int:
             args.max_planned_bytes,
             args.min_delegated_share,
             allowed,
+            args.device,
         ),
     )
-    print(render(checks))
+    table = render(checks)
     problems = [check.problem for check in checks if check.problem is not None]
+    if args.out is None:
+        print(table)
     if problems:
         raise UserError("\n".join(problems))
+    if args.out is not None:
+        with whole_file(args.out) as part, open(part, "w", encoding="utf-8") as file:
+            file.write(table + "\n")
     return 0
