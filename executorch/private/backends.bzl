@@ -131,7 +131,7 @@ BACKENDS = {
     "portable": struct(
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = [],
-        embedding_schemes = [],
+        embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,

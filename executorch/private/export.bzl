@@ -3,7 +3,7 @@
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
 load("//executorch/private:memory.bzl", "memory_attr")
 load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "display_label", "refuse")
-load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "GENERATION", "INPUT_FORMS", "LOGITS", "QUANTIZATIONS")
+load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "GENERATION", "INPUT_FORMS", "LOGITS", "OTHER_QUANTIZATIONS", "QUANTIZATIONS")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
@@ -23,6 +23,7 @@ def _check_task(ctx, task):
             "logits": attr.logits != LOGITS[0],
             "max_cache_len": attr.max_cache_len != 0,
             "quantization": attr.quantization != "",
+            "quantization_embedding": attr.quantization_embedding != "",
         }
     for name, is_set in wrong.items():
         if is_set:
@@ -57,21 +58,22 @@ def _check(ctx):
         )
     for name in attr.custom_ops:
         check_one_of(ctx, "custom_ops", name, CUSTOM_OPS)
+    if attr.quantization in OTHER_QUANTIZATIONS:
+        refuse(
+            ctx,
+            "quantization = \"{}\" {}.".format(attr.quantization, OTHER_QUANTIZATIONS[attr.quantization]),
+            "Write quantization = \"4w\" with a device of the backend mlx, or \"8da4w\" with xnnpack.",
+        )
     if attr.quantization:
         check_one_of(ctx, "quantization", attr.quantization, QUANTIZATIONS)
-        if attr.quantization_embedding:
-            check_one_of(ctx, "quantization_embedding", attr.quantization_embedding, EMBEDDING_QUANTIZATIONS)
-    else:
-        for name, is_set in {
-            "quantization_embedding": attr.quantization_embedding != "",
-            "quantization_allow_skipped": attr.quantization_allow_skipped,
-        }.items():
-            if is_set:
-                refuse(
-                    ctx,
-                    "{} is set, but quantization is not.".format(name),
-                    "Write the scheme, for example quantization = \"8da4w\", or remove {}.".format(name),
-                )
+    if attr.quantization_embedding:
+        check_one_of(ctx, "quantization_embedding", attr.quantization_embedding, EMBEDDING_QUANTIZATIONS)
+    if attr.quantization_allow_skipped and not (attr.quantization or attr.quantization_embedding):
+        refuse(
+            ctx,
+            "quantization_allow_skipped is set, but quantization is not.",
+            "Write the scheme, for example quantization = \"8da4w\", or remove quantization_allow_skipped.",
+        )
     check_at_least(ctx, "quantization_group_size", attr.quantization_group_size, 1)
 
 def _options(attr, task):
@@ -90,12 +92,12 @@ def _options(attr, task):
         "logits": attr.logits,
         "max_cache_len": attr.max_cache_len,
     }
-    if attr.quantization:
+    if attr.quantization or attr.quantization_embedding:
         options["quantization"] = {
             "allow_skipped": attr.quantization_allow_skipped,
             "embedding": attr.quantization_embedding or None,
             "group_size": attr.quantization_group_size,
-            "scheme": attr.quantization,
+            "scheme": attr.quantization or None,
         }
     return options
 
@@ -208,7 +210,8 @@ executorch_export = rule(
         ),
         "quantization_embedding": attr.string(
             doc = "How the embeddings are stored: " + ", ".join(EMBEDDING_QUANTIZATIONS) +
-                  ". Empty means not quantized.",
+                  ". Empty means not quantized. An output head that shares the embedding's matrix " +
+                  "gets one of its own, which `quantization` alone decides about.",
         ),
         "quantization_allow_skipped": attr.bool(
             doc = "Whether layers that the scheme does not fit may stay as they are.",

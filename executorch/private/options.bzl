@@ -25,3 +25,8 @@ CUSTOM_KERNELS = ["llama::update_cache.out", "llama::custom_sdpa.out"]
 QUANTIZATIONS = ["8da4w", "8da8w", "4w", "8w"]
 
 EMBEDDING_QUANTIZATIONS = ["4w", "8w"]
+
+# Schemes of torchao that no backend here has kernels for, and why.
+OTHER_QUANTIZATIONS = {
+    "fpa4w": "is for ExecuTorch's Metal backend alone, which lowers on macOS only and is none of the backends here",
+}

@@ -22,6 +22,7 @@ from rules_executorch.errors import UserError
 from rules_executorch.model import PREFIX
 from rules_executorch.progress import Progress
 from rules_executorch.quantize import SCHEMES
+from rules_executorch.quantized_embedding import fuse_embeddings
 from rules_executorch.tanh_gelu import spell_out_tanh_gelu
 from rules_executorch.watched_delegates import watched_delegates
 
@@ -126,7 +127,8 @@ def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None)
                 instead=f"{takes or f'Export without {option}'}, or choose another backend.",
             )
     group_size, multiple = quantization["group_size"], backend.group_multiple
-    if SCHEMES[quantization["scheme"]].grouped and group_size % multiple:
+    scheme = SCHEMES.get(quantization["scheme"])
+    if scheme is not None and scheme.grouped and group_size % multiple:
         raise UserError(
             f"The backend {backend.name} takes groups of {multiple} weights or multiples of it, "
             f"and quantization_group_size is {group_size}.",
@@ -199,6 +201,8 @@ def lower_program(
             constant_methods=dict(constants),
             compile_config=backend.compile_config(),
         )
+        if quantization is not None and quantization["embedding"] is not None:
+            fuse_embeddings(edge)
         if backend.finish is not None:
             edge = backend.finish(edge, chosen)
         delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}

@@ -131,6 +131,11 @@ def _quantization(signature: Mapping[str, Any]) -> dict[str, Any] | None:
             name: f"groups of {options['group_size']} do not divide its width, {width}"
             for name, width in signature["not_quantized"].items()
         },
+        "untied": {
+            alias: kept
+            for alias, kept in signature["ties"].items()
+            if {alias, kept} & {weight["name"] for weight in signature["quantized"]}
+        },
     }
 
 
@@ -239,6 +244,11 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
         notes.append(f"Quantized weights: {stored}.")
         for name, why in quantization["skipped"].items():
             notes.append(f"`{name}` is not quantized: {why}.")
+        for alias, kept in quantization["untied"].items():
+            notes.append(
+                f"`{alias}` and `{kept}` are one matrix in the checkpoint and two here, since they "
+                "are stored in different ways."
+            )
     vocab = manifest["vocab_size"]
     both = vocab["tokenizer"] is not None and vocab["model"] is not None
     if both and vocab["tokenizer"] != vocab["model"]:

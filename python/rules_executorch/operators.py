@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LLM_NAMESPACE = "llama::"
+QUANTIZED_NAMESPACE = "quantized_decomposed::"
+NAMESPACES = (LLM_NAMESPACE, QUANTIZED_NAMESPACE)
 
 
 def load_llm_operators() -> None:
@@ -21,5 +23,9 @@ def load_operators_of(names: Iterable[str]) -> None:
     Args:
         names: the program's operators, for example `aten::add.out` or `llama::custom_sdpa.out`.
     """
-    if any(name.startswith(LLM_NAMESPACE) for name in names):
+    found = [name for name in names if name.startswith(NAMESPACES)]
+    if any(name.startswith(LLM_NAMESPACE) for name in found):
         load_llm_operators()
+    if any(name.startswith(QUANTIZED_NAMESPACE) for name in found):
+        # `libquantized_ops_aot_lib` registers with the runtime of this process when it is loaded.
+        import executorch.kernels.quantized  # noqa: F401

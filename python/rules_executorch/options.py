@@ -17,11 +17,13 @@ from rules_executorch.files import read_json
 
 @dataclasses.dataclass(frozen=True)
 class Quantization:
-    """A source quantization scheme that changes the exported graph."""
+    """Source quantization schemes, which change the exported graph."""
 
-    scheme: str
+    scheme: str | None
+    """Of linear layers; None leaves them."""
     group_size: int = 32
     embedding: str | None = None
+    """Of embeddings; None leaves them."""
     allow_skipped: bool = False
 
 

@@ -56,6 +56,12 @@ SCHEMES = {
     )
 }
 
+OTHER_SCHEMES = {
+    "fpa4w": "is for ExecuTorch's Metal backend alone, which lowers on macOS only and is none of "
+    "the backends here",
+}
+"""Schemes of torchao that no backend here has kernels for, and why."""
+
 EMBEDDING_SCHEMES = {name: SCHEMES[name] for name in ("4w", "8w")}
 
 
@@ -84,12 +90,22 @@ def check_scheme(quantization: Quantization) -> None:
     """Refuses schemes that do not exist.
 
     Raises:
-        UserError: names those that do.
+        UserError: names those that do, or there is none at all.
     """
+    if quantization.scheme is None and quantization.embedding is None:
+        raise UserError(
+            "quantization has neither a scheme of linear layers nor one of embeddings.",
+            instead=f'Write quantization = "{next(iter(SCHEMES))}", or leave it out.',
+        )
     for option, given, known in (
         ("quantization", quantization.scheme, SCHEMES),
         ("quantization_embedding", quantization.embedding, EMBEDDING_SCHEMES),
     ):
+        if given in OTHER_SCHEMES:
+            raise UserError(
+                f'{option} = "{given}" {OTHER_SCHEMES[given]}.',
+                instead=f'Write {option} = "4w" for the backend mlx, which has the same devices.',
+            )
         if given is not None and given not in known:
             raise UserError(
                 f'{option} = "{given}" is not a scheme.',
@@ -136,8 +152,8 @@ def _without_values(weight: torch.Tensor, *how: Any) -> torch.nn.Parameter:
 def quantize_model(model: torch.nn.Module, quantization: Quantization) -> list[QuantizedWeight]:
     """Replaces the weights of a model that has no values by quantized ones that have none.
 
-    Every linear layer is quantized, and with `embedding` the embeddings too. A layer that shared
-    its weight with another gets one of its own: quantizing one never changes the other.
+    With a `scheme` every linear layer is quantized, with `embedding` every embedding. A layer that
+    shared its weight with another gets one of its own: quantizing one never changes the other.
 
     Args:
         model: from `build_model`; changed in place. Uninitialized memory must stay so.
@@ -158,7 +174,8 @@ def quantize_model(model: torch.nn.Module, quantization: Quantization) -> list[Q
         raise _does_not_divide(skipped, quantization.group_size)
     if not planned:
         raise UserError(
-            f'quantization = "{quantization.scheme}" fits none of the model\'s layers.',
+            f'The scheme "{quantization.scheme or quantization.embedding}" fits none of the '
+            "model's layers.",
             instead="Write a smaller group size, or leave quantization out.",
         )
     found = []
@@ -186,21 +203,19 @@ def skipped_layers(model: torch.nn.Module, quantization: Quantization) -> dict[s
 
 def _plan(model: torch.nn.Module, quantization: Quantization):
     planned, skipped = [], {}
-    linear = SCHEMES[quantization.scheme]
-    embedding = EMBEDDING_SCHEMES.get(quantization.embedding or "")
+    linear = SCHEMES.get(quantization.scheme or "")
+    of_embeddings = EMBEDDING_SCHEMES.get(quantization.embedding or "")
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear):
-            scheme = linear
-        elif isinstance(module, torch.nn.Embedding) and embedding is not None:
-            scheme = embedding
-        else:
+        embedding = isinstance(module, torch.nn.Embedding)
+        scheme = of_embeddings if embedding else linear
+        if scheme is None or not (embedding or isinstance(module, torch.nn.Linear)):
             continue
         width = module.weight.shape[1]
         group_size = quantization.group_size if scheme.grouped else None
         if group_size is not None and width % group_size:
             skipped[name] = width
         else:
-            planned.append((name, module, scheme, group_size, scheme is not linear))
+            planned.append((name, module, scheme, group_size, embedding))
     return planned, skipped
 
 

@@ -72,4 +72,5 @@ def test_operators_and_schemes_are_the_same():
     options = starlark("options.bzl")
     assert tuple(options["CUSTOM_OPS"]) == custom_ops.CUSTOM_OPS
     assert options["QUANTIZATIONS"] == list(quantize.SCHEMES)
+    assert options["OTHER_QUANTIZATIONS"] == quantize.OTHER_SCHEMES
     assert options["EMBEDDING_QUANTIZATIONS"] == list(quantize.EMBEDDING_SCHEMES)

@@ -93,6 +93,34 @@ def export_test_suite(name):
         quantization_group_size = 64,
         tags = ["manual"],
     )
+    executorch_export(
+        name = "export_embedding",
+        max_cache_len = 64,
+        model = ":hf_safetensors",
+        quantization_embedding = "4w",
+        tags = ["manual"],
+    )
+    _options_test(
+        name = "export_embedding_options_test",
+        options = json.encode({
+            "batch_size": 1,
+            "custom_ops": [],
+            "dtype": "float32",
+            "dynamic_seq_len": True,
+            "input_form": "input_ids",
+            "logits": "last",
+            "max_cache_len": 64,
+            "max_seq_len": 0,
+            "quantization": {
+                "allow_skipped": False,
+                "embedding": "4w",
+                "group_size": 32,
+                "scheme": None,
+            },
+            "task": "text-generation",
+        }),
+        target_under_test = ":export_embedding",
+    )
     _export_test(
         name = "export_test",
         target_under_test = ":export",
@@ -175,9 +203,9 @@ def export_test_suite(name):
             attributes = {"quantization": "8da4w", "quantization_group_size": 0},
             words = ["quantization_group_size = 0 is too small."],
         ),
-        "export_embedding_without_scheme_test": struct(
-            attributes = {"quantization_embedding": "8w"},
-            words = ["quantization_embedding is set, but quantization is not.", "quantization = \"8da4w\""],
+        "export_metal_scheme_test": struct(
+            attributes = {"quantization": "fpa4w"},
+            words = ["quantization = \"fpa4w\" is for ExecuTorch's Metal backend alone", "\"4w\" with a device of the backend mlx"],
         ),
         "export_skipped_without_scheme_test": struct(
             attributes = {"quantization_allow_skipped": True},
@@ -213,6 +241,7 @@ def export_test_suite(name):
         tests = [
             "export_all_options_test",
             "export_default_options_test",
+            "export_embedding_options_test",
             "export_hermetic_test",
             "export_test",
         ] + refused.keys(),

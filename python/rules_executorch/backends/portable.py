@@ -11,6 +11,7 @@ BACKEND = Backend(
     runtime_name=None,
     dtypes=("float32", "float16", "bfloat16"),
     partitioners=lambda options: [],
+    embedding_schemes=("4w", "8w"),
     # Operators outside the core ATen set run too, if the runtime has a kernel for them.
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     options_schema={"type": "object", "additionalProperties": False, "properties": {}},

@@ -124,6 +124,8 @@ def test_nothing_left_to_quantize_is_refused(tmp_path: Path) -> None:
     [
         (Quantization("8da3w"), '"8da3w" is not a scheme.*8da4w'),
         (Quantization("8da4w", embedding="8da4w"), "quantization_embedding.*4w, 8w"),
+        (Quantization("fpa4w"), "Metal backend alone.*mlx"),
+        (Quantization(None), "neither"),
     ],
 )
 def test_unknown_schemes(llama: Checkpoint, quantization: Quantization, says: str) -> None:
