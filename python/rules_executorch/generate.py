@@ -238,11 +238,14 @@ def generate(
         with _captured_output() as (out, log):
             from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
 
+            from rules_executorch.opened_data import check_data
+
             load_operators_of(_operator_names(program))
             started = time.perf_counter()
             try:
                 runner = TextLLMRunner(program, tokenizer_path, data)
             except RuntimeError as error:
+                check_data(program, data)
                 raise UserError(
                     f"ExecuTorch's runner cannot load {program}: {error}.",
                     instead="Lower the model for a backend that runs on this machine, and use a"
@@ -266,6 +269,7 @@ def generate(
             try:
                 runner.generate(prompt, options, answer.piece, keep)
             except RuntimeError as error:
+                check_data(program, data)
                 raise UserError(
                     f"ExecuTorch's runner failed on {program}: {error}.",
                     instead="Check the program with `inspect`, and that its backend runs here."

@@ -33,6 +33,20 @@ _DTYPES = {
     ScalarType.BFLOAT16: "bfloat16",
 }
 
+ITEM_BYTES = {
+    "uint8": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float16": 2,
+    "float32": 4,
+    "float64": 8,
+    "bool": 1,
+    "bfloat16": 2,
+}
+"""Bytes of an element, by dtype."""
+
 
 @dataclasses.dataclass(frozen=True)
 class TensorInfo:
@@ -159,9 +173,14 @@ def _tensors(plan: ExecutionPlan, indices: Sequence[int]) -> list[TensorInfo]:
     return [_tensor(value) for value in values if isinstance(value, schema.Tensor)]
 
 
+def dtype_name(scalar_type: int) -> str:
+    """`float32`, as torch has it."""
+    return _DTYPES.get(ScalarType(scalar_type), str(scalar_type))
+
+
 def _tensor(value: schema.Tensor) -> TensorInfo:
     return TensorInfo(
-        _DTYPES.get(ScalarType(value.scalar_type), str(value.scalar_type)),
+        dtype_name(value.scalar_type),
         list(value.sizes),
         value.shape_dynamism != schema.TensorShapeDynamism.STATIC,
     )

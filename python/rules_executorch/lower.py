@@ -19,6 +19,7 @@ from rules_executorch.calibrate import Calibration, quantize_program, random_cal
 from rules_executorch.dead_state import drop_dead_state
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
+from rules_executorch.external_data import check_external_data, move_delegates_data, weights_only
 from rules_executorch.model import PREFIX
 from rules_executorch.progress import Progress
 from rules_executorch.quantize import SCHEMES
@@ -70,10 +71,7 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
     """
     check_options(backend, options.backend_options)
     if options.external_data:
-        raise UserError(
-            "external_data = True is not supported by this version.",
-            instead="Leave external_data out; the weights are inside the .pte.",
-        )
+        check_external_data(backend)
     if dtype not in backend.dtypes and not options.allow_undelegated:
         raise _nothing_taken(backend, dtype)
     backend.needs.check(backend.name, options.backend_options)
@@ -179,6 +177,7 @@ def lower_program(
         watched_delegates(progress, _PARTITION),
     ):
         chosen = options.backend_options
+        weights_outside = weights_only(program, signature) if options.external_data else False
         if backend.drops_dead_state:
             drop_dead_state(program)
         if not backend.computes_tanh_gelu:
@@ -221,10 +220,13 @@ def lower_program(
             name: copies(edge.exported_program("forward"), PREFIX + name)
             for name in sorted(set(signature["ties"].values()))
         }
+        if options.external_data:
+            move_delegates_data(edge)
         progress.stage("plan the memory")
         manager = edge.to_executorch(
             ExecutorchBackendConfig(
                 extract_delegate_segments=True,
+                external_constants=weights_outside,
                 # The caller of a method owns its inputs, so none is planned into the arena.
                 memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
             )

@@ -13,8 +13,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rules_executorch import __version__
 from rules_executorch.backends import find_backend
 from rules_executorch.largest import largest_layers, largest_tensors
+from rules_executorch.model import PREFIX
 from rules_executorch.units import size_text
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Inputs:
     exported: str
     weights: Sequence[str]
     program: str
+    data: str | None = None
 
 
 def file_entry(path: str, name: str | None = None) -> dict[str, Any]:
@@ -70,15 +73,20 @@ def make_manifest(
             },
             "largest_tensors": largest_tensors(lowered.manager.exported_program(name)),
         }
+    data = _data(inputs.data)
     return {
         "schema_version": SCHEMA_VERSION,
         "program": {**file_entry(inputs.program, "program.pte")},
+        "data": data,
         "inputs": {
             "config": file_entry(inputs.config, "config.json"),
             "exported": file_entry(inputs.exported, "exported.pt2"),
             "weights": [file_entry(path) for path in inputs.weights],
         },
-        "versions": {name: importlib.metadata.version(name) for name in _DISTRIBUTIONS},
+        "versions": {
+            "rules_executorch": __version__,
+            **{name: importlib.metadata.version(name) for name in _DISTRIBUTIONS},
+        },
         "model": {
             "architecture": signature["architecture"],
             "model_type": signature["model_type"],
@@ -112,9 +120,18 @@ def make_manifest(
             "model": signature["vocab_size"],
             "tokenizer": (description.get("tokenizer") or {}).get("vocab_size"),
         },
-        "tied": _tied(signature, lowered.tied_copies),
+        "tied": _tied(signature, lowered.tied_copies, data),
         "quantization": _quantization(signature),
     }
+
+
+def _data(path: str | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    from rules_executorch.opened_data import inspect_data
+
+    tensors = [dataclasses.asdict(tensor) for tensor in inspect_data(path)]
+    return {**file_entry(path, "program.ptd"), "tensors": tensors}
 
 
 def _quantization(signature: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -140,9 +157,13 @@ def _quantization(signature: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _tied(
-    signature: Mapping[str, Any], copies: Mapping[str, Sequence[str]]
+    signature: Mapping[str, Any],
+    copies: Mapping[str, Sequence[str]],
+    data: Mapping[str, Any] | None,
 ) -> list[dict[str, Any]]:
     found = []
+    segments = {tensor["name"]: tensor["segment"] for tensor in data["tensors"]} if data else {}
+    uses = collections.Counter(segments.values())
     quantized = {weight["name"] for weight in signature["quantized"]}
     for name, places in copies.items():
         aliases = [
@@ -150,6 +171,9 @@ def _tied(
             for alias, kept in signature["ties"].items()
             if kept == name and not {alias, name} & quantized
         ]
+        if uses[segments.get(PREFIX + name)] > 1:
+            # The runtime's kernels and the delegates read the same bytes of the data file.
+            places = ["data"]
         if aliases:
             found.append({"names": [name, *sorted(aliases)], "stored_in": list(places)})
     return found
@@ -171,6 +195,7 @@ def render_report(manifest: Mapping[str, Any]) -> str:
         lines += ["## Notes", "", *(f"- {note}" for note in notes), ""]
     files = [manifest["inputs"]["config"], manifest["inputs"]["exported"]]
     files += [*manifest["inputs"]["weights"], manifest["program"]]
+    files += [manifest["data"]] if manifest["data"] else []
     rows = [(f["name"], size_text(f["bytes"]), f"`{f['sha256'][:16]}`") for f in files]
     lines += ["## Files", "", *_table(("file", "size", "SHA-256"), rows), ""]
     return "\n".join(lines)
@@ -226,11 +251,19 @@ def _render_method(name: str, method: Mapping[str, Any], lines: list[str]) -> No
 
 
 def _size_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name.replace("_", " "), size_text(size)) for name, size in manifest["sizes"].items()]
+    sizes = dict(manifest["sizes"])
+    if manifest["data"]:
+        sizes["data file"] = manifest["data"]["bytes"]
+    return [(name.replace("_", " "), size_text(size)) for name, size in sizes.items()]
 
 
 def _notes(manifest: Mapping[str, Any]) -> list[str]:
     notes = []
+    if manifest["data"]:
+        notes.append(
+            f"{len(manifest['data']['tensors'])} tensors are in the data file, without which the "
+            "program does not run."
+        )
     for tied in manifest["tied"]:
         count = len(tied["stored_in"])
         where = " and ".join(tied["stored_in"])

@@ -127,12 +127,15 @@ class RuntimeProgram:
         """Loads a program.
 
         Raises:
-            UserError: it is not a program, or this machine's runtime lacks its backend.
+            UserError: it is not a program, this machine's runtime lacks its backend, or the data
+                file is missing or another program's.
         """
         from executorch.runtime import Runtime
         from rules_executorch.inspect import inspect_program
+        from rules_executorch.opened_data import check_data
 
         info = inspect_program(path)
+        check_data(path, data_path)
         prepare_runtime(info.methods["forward"].delegates)
         runtime = Runtime.get()
         for backend in info.methods["forward"].delegates:

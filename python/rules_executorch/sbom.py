@@ -167,7 +167,9 @@ def _program(name: str, manifest: Mapping[str, Any]) -> Component:
     from cyclonedx.model.component import Component, ComponentType
 
     quantization = manifest["quantization"]
+    data = manifest["data"]
     return Component(
+        components=[_data(f"{name}.ptd", data)] if data else None,
         type=ComponentType.MACHINE_LEARNING_MODEL,
         name=f"{name}.pte",
         bom_ref="program",
@@ -180,6 +182,18 @@ def _program(name: str, manifest: Mapping[str, Any]) -> Component:
                 "quantization": quantization and quantization["options"]["scheme"],
             }
         ),
+    )
+
+
+def _data(name: str, data: Mapping[str, Any]) -> Component:
+    from cyclonedx.model.component import Component, ComponentType
+
+    return Component(
+        type=ComponentType.FILE,
+        name=name,
+        bom_ref="program-data",
+        hashes=_hashes(data["sha256"]),
+        properties=_properties({"bytes": data["bytes"]}),
     )
 
 

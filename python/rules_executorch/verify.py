@@ -6,13 +6,14 @@ what its members would be written as, so that nothing hides in headers or paddin
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
 import re
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,10 @@ def _program(program: Path) -> Iterator[str]:
     if manifest["program"]["sha256"] != digest:
         yield "model.pte is not the program that manifest.json describes: the digests differ."
     yield from _inspected(program, manifest)
+    data = yield from _data(program, manifest["data"])
     yield from _subjects(folder, digest)
+    if data and data not in _digests(_json(folder / "provenance.json"), "sha256"):
+        yield "provenance.json is about other data: no subject of it has the digest of model.ptd."
 
 
 def _json(path: Path) -> Any:
@@ -216,6 +220,30 @@ def _inspected(program: Path, manifest: dict[str, Any]) -> Iterator[str]:
         # Through JSON, which has no tuples.
         if json.loads(json.dumps(real[key])) != value:
             yield f"model.pte does not have the {key.replace('_', ' ')} that manifest.json says."
+
+
+def _data(program: Path, stated: dict[str, Any] | None) -> Generator[str, None, str | None]:
+    """The data file against the manifest and the program; returns its digest if there is one."""
+    from rules_executorch.opened_data import check_data, inspect_data
+
+    path = program.with_suffix(".ptd")
+    if stated is None:
+        if path.is_file():
+            yield "model.ptd is there, and manifest.json says nothing of it."
+        return None
+    if not path.is_file():
+        yield "model.ptd is missing: manifest.json says that the program's weights are in it."
+        return None
+    digest = sha256(str(path))
+    if stated["sha256"] != digest:
+        yield "model.ptd is not the data that manifest.json describes: the digests differ."
+    try:
+        if [dataclasses.asdict(tensor) for tensor in inspect_data(str(path))] != stated["tensors"]:
+            yield "model.ptd does not have the tensors that manifest.json says."
+        check_data(str(program), str(path))
+    except UserError as error:
+        yield f"model.ptd: {error.what}"
+    return digest
 
 
 def _subjects(folder: Path, digest: str) -> Iterator[str]:

@@ -52,7 +52,7 @@ def test_data_beside_the_program_counts() -> None:
     manifest = MANIFEST | {"data": {"bytes": 500_000}}
     assert problems(manifest, max_program_bytes=3_500_000) == []
     (problem,) = problems(manifest, max_program_bytes=3_400_000)
-    assert "100000 bytes" in problem and "data file 0.5 MB" in problem
+    assert "100000 bytes" in problem and "data file 500.00 kB" in problem
     assert "max_program_bytes = 3500000 would pass" in problem
 
 

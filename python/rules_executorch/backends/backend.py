@@ -115,6 +115,8 @@ class Backend:
         dynamic_shapes: whether it takes a program whose sequence length varies.
         generation: whether it can hold a program that generates text; if not, it is for
             classifiers and the like.
+        external_data: whether its weights can be in a data file beside the program: kernels of the
+            runtime read them, or its delegates ask for them by name.
         quantizer: makes the quantizer that the options ask for, or None: it decides which
             operators of the graph compute in integers, with ranges that are calibrated.
         calibrated_schemes: values of the option `scheme` with which there is a quantizer.
@@ -144,6 +146,7 @@ class Backend:
     quantized_partitioners: Callable[[Mapping[str, Any]], list[Partitioner]] | None = None
     dynamic_shapes: bool = True
     generation: bool = True
+    external_data: bool = False
     quantizer: Callable[[Mapping[str, Any]], Quantizer | None] | None = None
     calibrated_schemes: tuple[str, ...] = ()
     default_scheme: str = ""

@@ -33,6 +33,7 @@ BACKEND = Backend(
     dtypes=("float32", "float16", "bfloat16"),
     partitioners=_partitioners,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": {}},
     drops_dead_state=True,
     patches=(

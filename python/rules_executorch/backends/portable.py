@@ -14,5 +14,6 @@ BACKEND = Backend(
     embedding_schemes=("4w", "8w"),
     # Operators outside the core ATen set run too, if the runtime has a kernel for them.
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": {}},
 )

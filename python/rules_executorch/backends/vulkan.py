@@ -78,6 +78,7 @@ BACKEND = Backend(
     dtypes=("float32", "float16"),
     partitioners=_partitioners,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": OPTIONS},
     drops_dead_state=True,
     patches=PATCHES,

@@ -48,6 +48,7 @@ BACKEND = Backend(
     quantized_partitioners=_quantized_partitioners,
     computes_tanh_gelu=False,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    external_data=True,
     options_schema={
         "type": "object",
         "additionalProperties": False,

@@ -1,22 +1,33 @@
-"""Show what is in a program: methods, constants, delegates, operators and sizes."""
+"""Show what is in a program: methods, constants, delegates, operators and sizes; or in its data."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import os
 
 from rules_executorch.environment import hermetic
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the subcommand."""
-    parser.add_argument("program", help="the .pte")
+    parser.add_argument("program", help="the .pte, or a .ptd")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the program; see `rules_executorch.inspect`."""
+    """Prints the file; see `rules_executorch.inspect` and `rules_executorch.opened_data`."""
     with hermetic():
+        if os.path.isfile(args.program):
+            from rules_executorch import opened_data
+
+            if opened_data.is_data(args.program):
+                tensors = opened_data.inspect_data(args.program)
+                value = {"tensors": [dataclasses.asdict(tensor) for tensor in tensors]}
+                text = opened_data.render(tensors)
+                print(json.dumps(value, indent=2) if args.json else text)
+                return 0
         from rules_executorch.inspect import inspect_program, render
 
         info = inspect_program(args.program)

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 
 from rules_executorch.environment import hermetic, seed_torch
+from rules_executorch.errors import UserError
 from rules_executorch.files import read_json, whole_file, write_json
 from rules_executorch.noise import quiet_libraries
 from rules_executorch.operators import load_llm_operators
@@ -47,6 +48,12 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("lower", args.target)
     progress.stage("start")
     options = read_lower_options(args.options)
+    if options.external_data != (args.out_data is not None):
+        raise UserError(
+            f"The options say external_data = {options.external_data}, and --out-data is "
+            f"{'not ' if args.out_data is None else ''}given.",
+            instead="Give --out-data with external_data, and only with it.",
+        )
     signature = read_json(args.signature, "The signature of the exported program")
     description = read_json(args.model_description, "The description of the model")
     with hermetic():
@@ -54,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.backends import find_backend
         from rules_executorch.calibrate import read_calibration
         from rules_executorch.checkpoint.weights import open_weights
+        from rules_executorch.external_data import write_data
         from rules_executorch.inspect import inspect_program
         from rules_executorch.lower import (
             check_graph,
@@ -86,8 +94,12 @@ def run(args: argparse.Namespace) -> int:
             part = stack.enter_context(whole_file(args.out_program))
             with open(part, "wb") as file:
                 lowered.manager.write_to_file(file)
+            data = None
+            if options.external_data:
+                data = stack.enter_context(whole_file(args.out_data))
+                write_data(lowered.manager, data)
             progress.stage("describe the program")
-            inputs = Inputs(args.config, args.exported, sorted(args.weights), part)
+            inputs = Inputs(args.config, args.exported, sorted(args.weights), part, data)
             info = inspect_program(part)
             manifest = make_manifest(inputs, signature, description, options, lowered, info)
             report = stack.enter_context(whole_file(args.out_report))

@@ -49,6 +49,12 @@ def _programs(first: str, second: str) -> Iterator[str]:
     yield from compare_programs(first, second)
 
 
+def _program_data(first: str, second: str) -> Iterator[str]:
+    from rules_executorch.compare.data_files import compare_data
+
+    yield from compare_data(first, second)
+
+
 def _compare_plain(first: str, second: str) -> Iterator[str]:
     contents = []
     for path in (first, second):
@@ -142,6 +148,7 @@ _KINDS: dict[str, Callable[[str, str], Iterator[str]]] = {
     ".json": _json,
     ".pt2": _zip,
     ".pte": _programs,
+    ".ptd": _program_data,
     ".tar": _tar,
     ".zip": _zip,
 }

@@ -17,6 +17,7 @@ from executorch.exir.scalar_type import ScalarType
 
 from rules_executorch.compare.data import changed_bytes, few_lines
 from rules_executorch.inspect import constant_value, is_constant, operator_name
+from rules_executorch.opened_data import content_keys
 from rules_executorch.opened_program import OpenedProgram, open_program
 
 if TYPE_CHECKING:
@@ -223,6 +224,11 @@ def _delegate_data(
     keys, other_keys = _keys(data, one), _keys(other_data, other)
     if len(keys) == len(other_keys):
         for index, (key, other_key) in enumerate(zip(keys, other_keys, strict=True)):
+            if key not in one.named or other_key not in other.named:
+                # Outside of the program, where its contents are its name.
+                if key != other_key:
+                    yield f"constant {index} of {what} is other data of the data file"
+                continue
             weights, twin = one.segment(one.named[key]), other.segment(other.named[other_key])
             if weights != twin:
                 yield f"constant {index} of {what}: {changed_bytes(weights, twin)}"
@@ -236,7 +242,8 @@ def _delegate_data(
 
 def _keys(data: bytes, opened: OpenedProgram) -> list[str]:
     """Keys of named data in the order in which a delegate's data mentions them."""
-    found = [(data.find(key.encode()), key) for key in opened.named]
+    names = dict.fromkeys([*opened.named, *content_keys(data)])
+    found = [(data.find(key.encode()), key) for key in names]
     return [key for place, key in sorted(found) if place >= 0]
 
 

@@ -117,12 +117,6 @@ def test_option_of_another_type() -> None:
         check_options(find_backend("xnnpack"), {"per_op_mode": "yes"})
 
 
-def test_external_data_is_not_there_yet() -> None:
-    options = LowerOptions(backend="portable", external_data=True)
-    with pytest.raises(UserError, match="not supported by this version"):
-        check_lowering(find_backend("portable"), options, "float32")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_backend_declares_itself(name: str) -> None:
     backend = find_backend(name)
