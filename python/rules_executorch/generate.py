@@ -9,9 +9,10 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from rules_executorch.backends import RUNTIME_LIBRARIES, prepare_runtime
 from rules_executorch.errors import UserError
 from rules_executorch.operators import LLM_NAMESPACE, load_operators_of
 from rules_executorch.runner_tokenizer import RunnerTokenizer, TextStream
@@ -183,17 +184,18 @@ def _check_room(prompt_tokens: int, context: int | None, sampling: Sampling) -> 
         )
 
 
-def _operator_names(program: str) -> list[str]:
-    """`llama::` where the program calls an operator of that namespace.
+def _mentioned(program: str, names: Iterable[str]) -> list[str]:
+    """Which names of operators, namespaces or backends are in a program.
 
-    The names are strings of the flatbuffer, which comes before the segments of data and whose size
-    is in the extended header. Parsing it takes seconds of imports; looking for the bytes does not.
+    They are strings of the flatbuffer, which comes before the segments of data and whose size is in
+    the extended header. Parsing it takes seconds of imports; looking for the bytes does not.
     """
     with open(program, "rb") as file:
         head = file.read(32)
         size = int.from_bytes(head[16:24], "little") if head[8:12] == b"eh00" else -1
         file.seek(0)
-        return [LLM_NAMESPACE] if LLM_NAMESPACE.encode() in file.read(size) else []
+        text = file.read(size)
+    return [name for name in names if name.encode() in text]
 
 
 def generate(
@@ -240,7 +242,8 @@ def generate(
 
             from rules_executorch.opened_data import check_data
 
-            load_operators_of(_operator_names(program))
+            prepare_runtime(_mentioned(program, RUNTIME_LIBRARIES))
+            load_operators_of(_mentioned(program, [LLM_NAMESPACE]))
             started = time.perf_counter()
             try:
                 runner = TextLLMRunner(program, tokenizer_path, data)

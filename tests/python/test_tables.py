@@ -7,9 +7,11 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+import torch
 
 from rules_executorch import __version__, backends, quantize
 from rules_executorch.adapters import custom_ops
+from rules_executorch.operators import load_llm_operators
 
 REPOSITORY = Path(__file__).parents[2]
 PRIVATE = REPOSITORY / "executorch" / "private"
@@ -38,6 +40,32 @@ def test_backends_are_the_same():
     assert set(starlark("backends.bzl")["BACKENDS"]) == set(backends.NAMES)
 
 
+def test_backends_that_run_here_are_the_same():
+    """With the toolchain alone, or with a library that a device brings as packages."""
+    here = {name for name in backends.NAMES if backends.find_backend(name).runs_here()}
+    brought = set(backends.RUNTIME_LIBRARIES.values())
+    table = starlark("backends.bzl")
+    assert set(table["HOST_BACKENDS"]) == here | brought
+    assert set(table["CPU_BACKENDS"]) == here - brought
+
+
+def test_backends_with_a_library_are_found_by_the_name_in_a_program():
+    libraries = {
+        backend.runtime_name: backend.name
+        for backend in map(backends.find_backend, backends.NAMES)
+        if backend.runtime_variables is not None
+    }
+    assert libraries == backends.RUNTIME_LIBRARIES
+
+
+@pytest.mark.parametrize("kernel", starlark("options.bzl")["CUSTOM_KERNELS"])
+def test_the_kernels_of_the_custom_operators_exist(kernel):
+    load_llm_operators()
+    namespace, name, overload = kernel.replace("::", ".").split(".")
+    operator = getattr(getattr(torch.ops, namespace), name)
+    assert overload in operator.overloads()
+
+
 @pytest.mark.parametrize("name", backends.NAMES)
 def test_a_backend_has_the_same_options_and_dtypes(name):
     table = starlark("backends.bzl")["BACKENDS"][name]
@@ -50,6 +78,7 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
     assert tuple(table.calibrated_schemes) == backend.calibrated_schemes
     assert table.default_scheme == backend.default_scheme
     assert table.dynamic_shapes == backend.dynamic_shapes
+    assert table.external_data == backend.external_data
     assert table.generation == backend.generation
     assert tuple(table.schemes) == backend.schemes
     assert tuple(table.embedding_schemes) == backend.embedding_schemes

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rules_executorch.backends.backend import Backend, Needs
 from rules_executorch.errors import UserError
 
-__all__ = ["Backend", "NAMES", "Needs", "check_options", "find_backend", "prepare_runtime"]
+__all__ = [
+    "Backend",
+    "NAMES",
+    "Needs",
+    "RUNTIME_LIBRARIES",
+    "check_options",
+    "find_backend",
+    "prepare_runtime",
+]
 
 NAMES: tuple[str, ...] = (
     "portable",
@@ -27,6 +35,9 @@ NAMES: tuple[str, ...] = (
     "webgpu",
 )
 """Each has a module of its name here, with a `BACKEND`."""
+
+RUNTIME_LIBRARIES: Mapping[str, str] = {"OpenvinoBackend": "openvino"}
+"""Backends, as the runtime registers them, that load a vendor's library, to their name here."""
 
 
 def find_backend(name: str) -> Backend:
@@ -49,11 +60,9 @@ def prepare_runtime(runtime_names: Iterable[str]) -> None:
     Args:
         runtime_names: the program's backends, as the runtime registers them.
     """
-    wanted = set(runtime_names)
-    for name in NAMES:
-        backend = find_backend(name)
-        if backend.runtime_name in wanted:
-            backend.prepare_runtime()
+    for name in runtime_names:
+        if name in RUNTIME_LIBRARIES:
+            find_backend(RUNTIME_LIBRARIES[name]).prepare_runtime()
 
 
 def check_options(backend: Backend, options: dict[str, Any]) -> None:
