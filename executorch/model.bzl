@@ -91,6 +91,7 @@ def executorch_model(
         allow_undelegated = False,
         external_data = False,
         memory = None,
+        remote = "default",
         without_tokenizer = False,
         test_size = "large",
         tags = [],
@@ -108,6 +109,8 @@ def executorch_model(
         external_data: see `executorch_lower`.
         memory: that exporting and lowering may take, for example `8g`; by default what each of
             the rules does.
+        remote: what a remote cache and remote execution may do with exporting and lowering, see
+            `executorch_lower`.
         without_tokenizer: see `executorch_assets`.
         test_size: size of the test.
         tags: of all targets.
@@ -148,6 +151,7 @@ def executorch_model(
                 name = target,
                 memory = memory,
                 model = model,
+                remote = remote,
                 tags = tags + ["manual"],
                 **(attrs | common)
             )
@@ -159,6 +163,7 @@ def executorch_model(
             exported_custom_ops = list(exports)[1] if len(exports) > 1 else None,
             external_data = external_data,
             memory = memory,
+            remote = remote,
             tags = tags + ["manual"],
             **(common | {"visibility": ["//visibility:private"]})
         )

@@ -7,6 +7,7 @@ one persistent worker serves all of them.
 
 load("//executorch/private:memory.bzl", "RESOURCE_SETS")
 load("//executorch/private:messages.bzl", "display_label", "refuse")
+load("//executorch/private:remote.bzl", "remote_requirements")
 
 visibility("//...")
 
@@ -89,7 +90,17 @@ def command_tools(ctx, packages = None):
         ],
     )
 
-def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memory, packages = None):
+def run_command(
+        ctx,
+        args,
+        *,
+        mnemonic,
+        progress_message,
+        inputs,
+        outputs,
+        memory,
+        packages = None,
+        remote = "default"):
     """Registers the action that runs a subcommand.
 
     Args:
@@ -101,6 +112,7 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         outputs: list of Files.
         memory: value of the `memory` attribute.
         packages: see `command_toolchain`.
+        remote: value of the `remote` attribute.
     """
     if memory not in RESOURCE_SETS:
         refuse(
@@ -128,7 +140,7 @@ def run_command(ctx, args, *, mnemonic, progress_message, inputs, outputs, memor
         mnemonic = mnemonic,
         progress_message = progress_message,
         env = COMMAND_ENV,
-        execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements,
+        execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements | remote_requirements(ctx, remote),
         resource_set = RESOURCE_SETS[memory],
         toolchain = None if packages else TOOLCHAIN_TYPE,
     )

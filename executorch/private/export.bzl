@@ -4,6 +4,7 @@ load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "com
 load("//executorch/private:memory.bzl", "memory_attr")
 load("//executorch/private:messages.bzl", "check_at_least", "check_one_of", "display_label", "refuse")
 load("//executorch/private:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDING_QUANTIZATIONS", "GENERATION", "INPUT_FORMS", "LOGITS", "OTHER_QUANTIZATIONS", "QUANTIZATIONS")
+load("//executorch/private:remote.bzl", "remote_attr")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
@@ -128,6 +129,7 @@ def _executorch_export_impl(ctx):
         inputs = [options, model.config],
         outputs = [program, signature, timings],
         memory = ctx.attr.memory,
+        remote = ctx.attr.remote,
     )
 
     return [
@@ -217,6 +219,7 @@ executorch_export = rule(
             doc = "Whether layers that the scheme does not fit may stay as they are.",
         ),
         "memory": memory_attr("4g"),
+        "remote": remote_attr(),
     },
     cfg = normalize,
     doc = "Exports a model with `torch.export`.",

@@ -6,6 +6,7 @@ load("//executorch/private:memory.bzl", "AUTO", "memory_attr", "memory_of_weight
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:operators.bzl", "select_operators")
 load("//executorch/private:options.bzl", "GENERATION")
+load("//executorch/private:remote.bzl", "remote_attr")
 load("//executorch/private:statements.bzl", "STATEMENT_ATTRS", "declare_provenance", "declare_sbom")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private:validation.bzl", "validate_operators")
@@ -159,6 +160,7 @@ def lower_for_device(ctx, device, exported, name):
         outputs = outputs,
         memory = _memory(ctx, exported),
         packages = device.packages,
+        remote = ctx.attr.remote,
     )
     return struct(
         data = data,
@@ -247,6 +249,7 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
         "2.5 times the weights as they are lowered and 1 GiB, where the checkpoint is from the module " +
         "extension, whose lock file has sizes, and 4g otherwise",
     ),
+    "remote": remote_attr(),
 }
 
 executorch_lower = rule(

@@ -2,6 +2,7 @@
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
 load("//executorch/private:messages.bzl", "display_label", "refuse")
+load("//executorch/private:remote.bzl", "remote_attr")
 load("//executorch/private:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 
@@ -67,6 +68,7 @@ def _executorch_release_impl(ctx):
         inputs = inputs,
         outputs = [archive],
         memory = "1g",
+        remote = ctx.attr.remote,
     )
     files = depset([archive])
     return [DefaultInfo(files = files, runfiles = ctx.runfiles([archive]))]
@@ -79,6 +81,7 @@ executorch_release = rule(
             providers = [ExecutorchProgramInfo],
             doc = "The programs to release, each in a folder of its target's name.",
         ),
+        "remote": remote_attr(),
     },
     cfg = normalize,
     doc = "Packs programs with what belongs to them into an archive.",
