@@ -7,8 +7,8 @@ visibility("//...")
 
 # Name of the backend: dtypes of the programs it takes parts of; quantization schemes of linear layers
 # and of embeddings that it has kernels for; values of its option `scheme` that are calibrated, and
-# the one taken without; whether it takes a sequence length that varies, and programs that generate
-# text; and for each option its type or, where few strings will do, those.
+# the one taken without; whether it takes a sequence length that varies, weights in a data file, and
+# programs that generate text; and for each option its type or, where few strings will do, those.
 BACKENDS = {
     "coreml": struct(
         dtypes = ["float32", "float16"],
@@ -17,6 +17,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = False,
         generation = True,
         options = {
             "compute_precision": [
@@ -45,6 +46,7 @@ BACKENDS = {
         calibrated_schemes = ["int8"],
         default_scheme = "int8",
         dynamic_shapes = False,
+        external_data = False,
         generation = False,
         options = {
             "scheme": ["int8"],
@@ -66,6 +68,7 @@ BACKENDS = {
         calibrated_schemes = ["int8"],
         default_scheme = "int8",
         dynamic_shapes = False,
+        external_data = False,
         generation = False,
         options = {
             "memory_mode": "string",
@@ -93,6 +96,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = False,
+        external_data = False,
         generation = True,
         options = {
             "platform": [
@@ -109,6 +113,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = True,
         generation = True,
         options = {},
     ),
@@ -119,6 +124,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = False,
+        external_data = False,
         generation = True,
         options = {
             "device": [
@@ -135,6 +141,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = True,
         generation = True,
         options = {},
     ),
@@ -145,6 +152,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = False,
+        external_data = False,
         generation = True,
         options = {
             "sdk_root": "string",
@@ -162,6 +170,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = False,
+        external_data = False,
         generation = True,
         options = {
             "chipset": [
@@ -178,6 +187,7 @@ BACKENDS = {
         calibrated_schemes = ["int8"],
         default_scheme = "",
         dynamic_shapes = False,
+        external_data = False,
         generation = True,
         options = {
             "scheme": ["int8"],
@@ -190,6 +200,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = True,
         generation = True,
         options = {
             "force_fp16": "bool",
@@ -210,6 +221,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = True,
         generation = True,
         options = {
             "force_fp16": "bool",
@@ -230,6 +242,7 @@ BACKENDS = {
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
+        external_data = True,
         generation = True,
         options = {
             "non_static_weights": "bool",

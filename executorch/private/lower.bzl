@@ -29,6 +29,14 @@ def _check_backend(ctx, exported, backend):
             ),
             "Export with dtype = {}, choose a device of another backend, or write allow_undelegated = True.".format(quoted(takes.dtypes)),
         )
+    if ctx.attr.external_data and not takes.external_data:
+        refuse(
+            ctx,
+            "external_data = True, and the backend {} compiles the weights into its delegates, from where they cannot be taken out.".format(backend),
+            "Remove it, or choose a device of one of the backends {}.".format(
+                ", ".join(sorted([name for name, other in BACKENDS.items() if other.external_data])),
+            ),
+        )
     generates = exported.model.task == GENERATION
     if generates and not takes.generation:
         refuse(
@@ -242,7 +250,10 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
               "are enough to try a device and not to ship a model.",
     ),
     "external_data": attr.bool(
-        doc = "Whether the weights go into a `.ptd` beside the program.",
+        doc = "Whether the weights go into a `.ptd` beside the program, which the app gives to the " +
+              "runtime with it. Programs with the same weights, of another cache length for example, " +
+              "have the same one. For backends whose delegates ask for weights by name: mlx, portable, " +
+              "vulkan, webgpu, xnnpack.",
     ),
     "memory": memory_attr(
         AUTO,

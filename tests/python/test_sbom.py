@@ -21,6 +21,7 @@ from rules_executorch.sbom import Origin, make_sbom
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 MANIFEST: dict[str, Any] = {
     "program": {"name": "program.pte", "bytes": 1000, "sha256": "a" * 64},
+    "data": None,
     "inputs": {
         "config": {"name": "config.json", "bytes": 10, "sha256": "b" * 64},
         "exported": {"name": "exported.pt2", "bytes": 20, "sha256": "c" * 64},
@@ -286,6 +287,18 @@ def test_a_denied_licence(tmp_path: Path) -> None:
         check_license(None, None, ["unknown"])
     with pytest.raises(UserError, match='is not what the checkpoint states, which is "mit"'):
         check_license("mit", "apache-2.0", [])
+
+
+def test_the_data_file_is_part_of_the_program() -> None:
+    data = {"name": "program.ptd", "bytes": 900, "sha256": "e" * 64, "tensors": []}
+    manifest = MANIFEST | {"data": data}
+    origin = Origin("tiny", None, None, ModelCard())
+    program = make_sbom("tiny", manifest, {}, origin, [])["metadata"]["component"]
+    (part,) = program["components"]
+    assert part["name"] == "tiny.ptd" and part["type"] == "file"
+    assert part["hashes"] == [{"alg": "SHA-256", "content": "e" * 64}]
+    bare = make_sbom("tiny", MANIFEST, {}, origin, [])["metadata"]["component"]
+    assert "components" not in bare
 
 
 def test_quantization_is_stated(tmp_path: Path) -> None:

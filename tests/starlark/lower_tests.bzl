@@ -204,6 +204,17 @@ def lower_test_suite(name):
             "allow_undelegated = True",
         ],
     )
+    refusal_test(
+        name = "lower_no_external_data_test",
+        rule = executorch_lower,
+        device = "//executorch/devices:host_x86_64_openvino",
+        exported = ":export_sharded",
+        external_data = True,
+        words = [
+            "external_data = True, and the backend openvino compiles the weights into its delegates",
+            "Remove it, or choose a device of one of the backends mlx, portable, vulkan, webgpu, xnnpack.",
+        ],
+    )
     executorch_export(
         name = "export_8w",
         max_cache_len = 64,
@@ -267,6 +278,7 @@ def lower_test_suite(name):
             "device_unknown_option_test",
             "lower_bfloat16_test",
             "lower_external_test",
+            "lower_no_external_data_test",
             "lower_no_schemes_test",
             "lower_options_test",
             "lower_packages_test",
