@@ -21,20 +21,60 @@ SDK = {
 }
 
 
-@pytest.mark.parametrize("name", SDK)
-def test_an_absent_sdk_is_named_at_once_and_not_fetched(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def connect(*args: object) -> None:
         raise AssertionError("something was fetched")
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", SDK)
+def test_an_absent_sdk_is_named_at_once_and_not_fetched(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable in ("QNN_SDK_ROOT", "EXYNOS_AI_LITECORE_ROOT"):
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(UserError) as refused:
         check_lowering(find_backend(name), LowerOptions(name), "float32")
     for words in SDK[name]:
         assert words in str(refused.value)
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("soc", ["SM8550", "SM8650", "SM8750"])
+def test_a_qualcomm_chip_is_known_without_the_sdk(
+    soc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the wheel has of the backend goes as far as the partitioner and its compile specs."""
+    monkeypatch.setenv("QNN_SDK_ROOT", "")
+    qualcomm = find_backend("qualcomm")
+    (partitioner,) = qualcomm.partitioners({"soc": soc, "sdk_root": "/no/sdk"})
+    from executorch.backends.qualcomm.serialization.qc_schema import QcomChipset
+    from executorch.backends.qualcomm.serialization.qc_schema_serialize import (
+        flatbuffer_to_option,
+    )
+
+    (spec,) = partitioner.compiler_specs_snapshot
+    options = flatbuffer_to_option(spec.value)
+    assert options.soc_info.soc_model == QcomChipset[soc]
+    assert set(qualcomm.options_schema["properties"]["soc"]["enum"]) <= set(QcomChipset.__members__)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_what_the_wheel_has_of_mediatek_and_samsung() -> None:
+    with pytest.raises(ModuleNotFoundError, match="mtk_converter"):
+        find_backend("mediatek").partitioners({"platform": "mt6991"})
+    samsung = find_backend("samsung")
+    with pytest.raises(ModuleNotFoundError, match="executorch.backends.samsung.python"):
+        samsung.partitioners({"chipset": "E9955"})
+    from executorch.backends.samsung.serialization.compile_options import (
+        gen_samsung_backend_compile_spec,
+    )
+
+    chips = samsung.options_schema["properties"]["chipset"]["enum"]
+    assert len({gen_samsung_backend_compile_spec(chip).value for chip in chips}) == len(chips)
 
 
 @pytest.mark.parametrize("value", ["", "FOLDER"])
