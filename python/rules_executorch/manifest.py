@@ -93,6 +93,7 @@ def make_manifest(
             "task": signature["options"]["task"],
             "license": description.get("license"),
             "format": description.get("format"),
+            "quantization": description.get("quantization"),
             "parameters": description.get("num_parameters"),
         },
         "export": {

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rules_executorch.checkpoint import strict_json
+from rules_executorch.checkpoint import compressed_tensors, strict_json
 from rules_executorch.errors import UserError
 from rules_executorch.tasks import GENERATION, TASKS
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 _MAX_CONFIG_BYTES = 4_000_000
+
+QUANTIZATION = "quantization_config"
+"""The key under which config.json says how the weights are quantized."""
 
 # A size's name and the other names that architectures give it, with its bounds.
 _SIZES: dict[str, tuple[tuple[str, ...], int, int]] = {
@@ -40,6 +43,7 @@ _NULLABLE = frozenset({"num_key_value_heads", "head_dim", "sliding_window", "int
 # them gone, two fine-tunes of one architecture have one config.json and share an export.
 _NOT_GRAPH = frozenset(
     {
+        QUANTIZATION,
         "_name_or_path",
         "_attn_implementation",
         "_attn_implementation_autoset",
@@ -130,7 +134,8 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
     """Checks a parsed config.json; `path` is how messages call it.
 
     Raises:
-        UserError: remote code, no `model_type`, a size out of its bounds, or quantized weights.
+        UserError: remote code, no `model_type`, a size out of its bounds, or weights quantized in
+            a way that is not read.
     """
     if config.get("auto_map"):
         code = config["auto_map"]
@@ -148,14 +153,8 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
             f"{path} has no `model_type`, so the architecture is unknown.",
             instead="Use the config.json of the model's repository, unchanged.",
         )
-    quantization = config.get("quantization_config")
-    if quantization:
-        method = quantization.get("quant_method") if isinstance(quantization, dict) else None
-        raise UserError(
-            f"{path} says that the weights are quantized ({str(method)[:60]}), in a layout that"
-            " only its own kernels read.",
-            instead="Use the checkpoint before quantization and set `quantization` on the export.",
-        )
+    if config.get(QUANTIZATION):
+        compressed_tensors.check(config[QUANTIZATION], path)
     _check_sizes(config, path)
     nested = config.get("text_config")
     if isinstance(nested, dict):
@@ -166,8 +165,8 @@ def read_config(path: str) -> dict[str, Any]:
     """Reads and checks a config.json as plain data.
 
     Raises:
-        UserError: not JSON, remote code, no `model_type`, a size out of its bounds, or quantized
-            weights.
+        UserError: not JSON, remote code, no `model_type`, a size out of its bounds, or weights
+            quantized in a way that is not read.
     """
     config = strict_json.read_object(path, limit=_MAX_CONFIG_BYTES, allow_infinity=True)
     check_config(config, path)
@@ -255,7 +254,7 @@ def load_config(path: str) -> PreTrainedConfig:
     """
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    raw = read_config(path)
+    raw = {key: value for key, value in read_config(path).items() if key != QUANTIZATION}
     model_type = raw["model_type"]
     if model_type not in CONFIG_MAPPING:
         raise UserError(

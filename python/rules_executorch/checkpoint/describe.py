@@ -5,17 +5,18 @@ For safetensors this imports neither torch nor transformers and reads only the h
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from rules_executorch.checkpoint import compressed_tensors, dtypes, tokenizer
 from rules_executorch.checkpoint import config as configs
-from rules_executorch.checkpoint import dtypes, tokenizer
 from rules_executorch.checkpoint.description import ModelDescription
 from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
-from rules_executorch.checkpoint.weights import SafetensorsWeights, open_weights
+from rules_executorch.checkpoint.weights import Weights, open_safetensors
 from rules_executorch.errors import UserError
 from rules_executorch.tasks import GENERATION
 
@@ -30,16 +31,14 @@ def license_of(readme: str | None) -> str | None:
     return read_card(readme).license if readme else None
 
 
-def _embedding_rows(weights: SafetensorsWeights) -> int | None:
+def _embedding_rows(weights: Weights) -> int | None:
     for name in weights.names():
         if _EMBEDDING.search(name) and len(weights.shape(name)) == 2:
             return weights.shape(name)[0]
     return None
 
 
-def _check_against_weights(
-    config: Mapping[str, Any], path: str, weights: SafetensorsWeights
-) -> None:
+def _check_against_weights(config: Mapping[str, Any], path: str, weights: Weights) -> None:
     """The numbers of config.json that the headers can confirm."""
     mend = "Take config.json and all weights from one revision of the model."
     where = weights.source(weights.names()[0])
@@ -59,11 +58,11 @@ def _check_against_weights(
         )
 
 
-def _main_dtype(weights: SafetensorsWeights, path: str) -> str:
-    """torch's name of the dtype that most bytes of the floating tensors have."""
+def _main_dtype(weights: Weights, path: str) -> str:
+    """torch's name of the dtype that most elements of the floating tensors have."""
     sizes: Counter[str] = Counter()
     for name in weights.names():
-        sizes[weights.dtype(name)] += weights.num_bytes(name)
+        sizes[weights.dtype(name)] += math.prod(weights.shape(name))
     floating = [(size, dtype) for dtype, size in sizes.items() if dtype in dtypes.FLOATING]
     if not floating:
         raise UserError(
@@ -91,9 +90,17 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
     config = configs.read_config(sources.config)
     configs.check_model_type(config, sources.config, task)
     generation = configs.read_generation_config(sources.generation_config)
-    files = [*sources.safetensors, *filter(None, [sources.index])]
-    weights = open_weights(files)
-    assert isinstance(weights, SafetensorsWeights)
+    stored = open_safetensors(sources)
+    quantization = config.get(configs.QUANTIZATION)
+    weights: Weights = stored
+    if compressed_tensors.is_compressed(stored):
+        if not quantization:
+            raise UserError(
+                f"The weights ({stored.source(stored.names()[0])}) are quantized, and"
+                f" {sources.config} has no `quantization_config` that says how.",
+                instead="Use the config.json of the model's repository, unchanged.",
+            )
+        weights = compressed_tensors.CompressedTensorsWeights(stored)
     _check_against_weights(config, sources.config, weights)
     names = weights.names()
     dtype = _main_dtype(weights, weights.source(names[0]))
@@ -119,9 +126,12 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
             sources.tokenizer, sources.tokenizer_config, sources.chat_template
         ),
         tied=_is_tied(config, names),
-        num_parameters=sum(weights.num_elements(name) for name in names),
-        weight_bytes=sum(weights.num_bytes(name) for name in names),
+        num_parameters=sum(math.prod(weights.shape(name)) for name in names),
+        weight_bytes=sum(stored.num_bytes(name) for name in stored.names()),
         dtype=dtype,
+        quantization=compressed_tensors.describe(quantization, sources.config)
+        if quantization
+        else None,
         license=license_of(sources.readme),
     )
     return description, configs.normalized(config, dtype, task)
@@ -149,6 +159,7 @@ def describe(
     weight_bytes: int,
     dtype: str,
     license: str | None,
+    quantization: dict[str, Any] | None = None,
 ) -> ModelDescription:
     """Puts a description together: sizes from the config, the rest as given."""
     heads = configs.size(config, "num_attention_heads")
@@ -183,4 +194,5 @@ def describe(
         weight_bytes=weight_bytes,
         dtype=dtype,
         license=license,
+        quantization=quantization,
     )

@@ -60,6 +60,8 @@ class ModelDescription:
     dtype: str
     """torch's name of the dtype that most bytes have; for GGUF its type, `Q4_1`."""
     license: str | None
+    quantization: dict[str, Any] | None = None
+    """How the weights of a safetensors checkpoint are quantized; None if they are not."""
 
     def to_json(self) -> dict[str, Any]:
         """The description as `schema/model.schema.json` has it."""

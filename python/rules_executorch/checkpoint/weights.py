@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rules_executorch.checkpoint import dtypes
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
 from rules_executorch.checkpoint.sharded import few, open_shards
-from rules_executorch.checkpoint.sources import find_sources
+from rules_executorch.checkpoint.sources import Sources, find_sources
 from rules_executorch.errors import UserError
 
 if TYPE_CHECKING:
@@ -204,13 +204,28 @@ def open_weights(files: Sequence[str]) -> Weights:
             the checkpoint are passed over.
 
     Raises:
-        UserError: see `find_sources`, `SafetensorsFile`, `open_shards` and `GgufFile`.
+        UserError: see `find_sources`, `SafetensorsFile`, `open_shards`, `GgufFile` and
+            `CompressedTensorsWeights`.
     """
     sources = find_sources(files, weights_only=True)
     if sources.gguf:
         from rules_executorch.checkpoint.gguf_file import GgufWeights
 
         return GgufWeights(sources.gguf)
+    stored = open_safetensors(sources)
+    from rules_executorch.checkpoint import compressed_tensors
+
+    if compressed_tensors.is_compressed(stored):
+        return compressed_tensors.CompressedTensorsWeights(stored)
+    return stored
+
+
+def open_safetensors(sources: Sources) -> SafetensorsWeights:
+    """Opens safetensors files for the tensors they hold, quantized or not.
+
+    Raises:
+        UserError: see `SafetensorsFile` and `open_shards`.
+    """
     if sources.index:
         return SafetensorsWeights(open_shards(sources.index, sources.safetensors))
     file = SafetensorsFile(sources.safetensors[0])

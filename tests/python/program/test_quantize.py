@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import LLAMA, Checkpoint, build, make_checkpoint
+from conftest import LLAMA, Built, Checkpoint, build, make_checkpoint
+from safetensors.torch import save_file
 from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
 from torchao.quantization.granularity import PerGroup
 
@@ -78,6 +79,28 @@ def test_one_export_for_all_weights(tmp_path: Path) -> None:
     how = {"scheme": "8w", "group_size": None, "embedding": True}
     stored = program.state_dict["model.model.embed_tokens.parametrizations.weight.original0"]
     assert torch.equal(stored, quantize_weight(embedding, how)[0])
+
+
+def test_a_checkpoint_that_comes_quantized(tmp_path: Path, llama_xnnpack: Built) -> None:
+    """The export of the plain checkpoint takes it; its layers are what they are worth."""
+    source = open_weights([llama_xnnpack.checkpoint.weights_path])
+    stored = {}
+    for name in source.names():
+        value = source.tensor(name)
+        if name.endswith("_proj.weight"):
+            scale = value.abs().amax(1, keepdim=True) / 127
+            stored[name] = (value / scale).round().to(torch.int8)
+            stored[f"{name}_scale"] = scale
+        else:
+            stored[name] = value
+    path = str(tmp_path / "model.safetensors")
+    save_file(stored, path)
+    program = read_program(llama_xnnpack.exported_path)
+    bind_weights(program, llama_xnnpack.signature, open_weights([path]))
+    name = "model.layers.1.mlp.down_proj.weight"
+    bound = program.state_dict[f"model.{name}"]
+    assert torch.equal(bound, stored[name].float() * stored[f"{name}_scale"])
+    assert 0 < (bound - source.tensor(name)).abs().max() < 0.01
 
 
 def test_quantizing_the_head_leaves_the_tied_embedding_alone(tmp_path: Path) -> None:
