@@ -15,7 +15,9 @@ The outputs are the exported program, `NAME.pt2`, and its signature, `NAME.json`
 the model's configuration and these options, not its weights: an export is the same for every
 platform and every fine-tune of an architecture, and comes from the cache for the second.
 
-Output group `options`: the options as the command line takes them (`export.schema.json`).
+Output groups: `options` (the options as the command line takes them: `export.schema.json`),
+`timings` (seconds and memory of each stage, and the one output that differs from run to run:
+`timings.schema.json`).
 
 Provider: `ExportedProgramInfo`.
 """

@@ -18,7 +18,8 @@ Output groups: `manifest` (JSON: what went in, with hashes and versions, and wha
 `sbom` (CycloneDX: the model with its licence, base models and data sets, and the packages that
 compiled it), `provenance` (an in-toto statement with SLSA provenance; unsigned),
 `operators` (what the runtime needs, as ExecuTorch's selective build reads it; for several programs
-together see `executorch_operators`).
+together see `executorch_operators`), `timings` (seconds and memory of each stage, and the one output
+that differs from run to run: `timings.schema.json`).
 
 Provider: `ExecutorchProgramInfo`.
 """
