@@ -101,7 +101,7 @@ class Context:
     root: Path
     runs: int = 3
     stock_runs: int = 1
-    builds: int = 2
+    builds: int = 1
     small: bool = False
     all_stock_runs: bool = False
     bazel_options: Sequence[str] = ()
@@ -464,7 +464,7 @@ SECTIONS: dict[str, Measurement] = {
     "lowering": Measurement(
         "Lowering, ours and stock",
         lowering,
-        lambda c: 120 * c.runs + 650 * c.stock_runs,
+        lambda c: 135 * c.runs + 730 * c.stock_runs,
     ),
     "builds": Measurement(
         "Builds",
@@ -507,7 +507,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=SECTIONS, help="sections to run")
     parser.add_argument("--runs", type=int, default=3, help="runs of ours")
     parser.add_argument("--stock-runs", type=int, default=1, help="runs of the stock pipeline")
-    parser.add_argument("--builds", type=int, default=2, help="runs of what Bazel builds")
+    parser.add_argument("--builds", type=int, default=1, help="runs of what Bazel builds")
     parser.add_argument(
         "--eight-stock-runs",
         action="store_true",
