@@ -38,7 +38,8 @@ def executorch_budget_test(
     Args:
         name: name of the target.
         program: the `executorch_lower` to test.
-        max_program_bytes: the most that the `.pte` may have.
+        max_program_bytes: the most that the `.pte` may have, together with its `.ptd` if there is
+            one.
         max_planned_bytes: the most memory that a method may ask its caller for, all arenas
             together: activations and caches.
         min_delegated_share: the least share of a method's calls that delegates run, 0 to 1.

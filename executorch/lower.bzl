@@ -10,8 +10,9 @@ executorch_lower(
 )
 ```
 
-The output is the program, `NAME.pte`, with the model's weights in it, and `NAME.ptd` beside it
-with `external_data = True`. It has the constant methods that ExecuTorch's LLM runner reads.
+The output is the program, `NAME.pte`, with the model's weights in it; with `external_data = True`
+they are in `NAME.ptd` beside it, and the program does not run without. It has the constant methods
+that ExecuTorch's LLM runner reads.
 
 Output groups: `manifest` (JSON: what went in, with hashes and versions, and what came out),
 `report` (the same for people, with what was delegated), `options` (`lower.schema.json`),
