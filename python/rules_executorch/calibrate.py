@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rules_executorch.errors import UserError
+from rules_executorch.model import PREFIX
 from rules_executorch.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from torchao.quantization.pt2e.quantizer import Quantizer
 
 RANDOM_SAMPLES = 8
+_LENGTH = 3
+"""Positions of a sequence whose length varies: with one it would be taken for a constant."""
 _SEED = 0
 
 
@@ -93,11 +96,13 @@ def read_calibration(path: str, signature: Mapping[str, Any]) -> Calibration:
 def random_calibration(signature: Mapping[str, Any]) -> Calibration:
     """Makes seeded random inputs: enough to lower and test with, not to ship.
 
-    Floating-point inputs are normal with mean 0 and deviation 1, as normalized images are; token
-    ids are uniform over the vocabulary, positions count up, and masks keep everything.
+    A sequence whose length varies has 3 positions, or as many as it may. Floating-point inputs are
+    normal with mean 0 and deviation 1, as normalized images are; token ids are uniform over the
+    vocabulary, positions count up, and masks keep everything.
     """
     generator = torch.Generator().manual_seed(_SEED)
     vocabulary = signature["vocab_size"] or 1
+    lengths = {name: min(_LENGTH, dim["max"]) for name, dim in signature["dynamic_dims"].items()}
 
     def make(name: str, dtype: str, shape: list[int]) -> torch.Tensor:
         if dtype != "int64":
@@ -108,39 +113,114 @@ def random_calibration(signature: Mapping[str, Any]) -> Calibration:
             return torch.ones(shape, dtype=torch.int64)
         return torch.randint(0, vocabulary, shape, generator=generator)
 
-    inputs = _inputs(signature)
+    inputs = [(n, d, [lengths.get(i, i) for i in s]) for n, d, s in _inputs(signature)]
     samples = [{name: make(name, d, s) for name, d, s in inputs} for _ in range(RANDOM_SAMPLES)]
     return Calibration(samples, {"kind": "random", "samples": RANDOM_SAMPLES, "seed": _SEED})
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantized:
+    """A program after the backend's quantizer.
+
+    Attributes:
+        program: of the same inputs and outputs, with the quantized operators spelled out.
+        layers: names of the layers whose weights it quantized, and the operator of each.
+        skipped: names of the other layers that have weights, and the operator of each.
+    """
+
+    program: ExportedProgram
+    layers: dict[str, str]
+    skipped: dict[str, str]
 
 
 def quantize_program(
     program: ExportedProgram,
     quantizer: Quantizer,
-    calibration: Calibration,
+    samples: Sequence[Mapping[str, torch.Tensor]],
+    dynamic_dims: Mapping[str, Mapping[str, int]] | None = None,
     progress: Progress | None = None,
-) -> ExportedProgram:
+) -> Quantized:
     """Quantizes a program whose weights are bound.
 
     Args:
-        program: of fixed shapes.
+        program: its buffers keep their values.
         quantizer: the backend's.
-        calibration: inputs to run it on.
+        samples: inputs to run it on. One of any values is enough where the ranges of activations
+            are found as the program runs.
+        dynamic_dims: of the signature: name of each dimension that varies, to its `max`.
         progress: is told of the stages.
-
-    Returns:
-        A program of the same inputs and outputs, with the quantized operators spelled out.
     """
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     progress = progress or Progress()
-    progress.stage("calibrate", len(calibration.samples))
-    module = prepare_pt2e(program.module(check_guards=False), quantizer)
-    for sample in calibration.samples:
+    progress.stage("calibrate", len(samples))
+    module = program.module(check_guards=False)
+    layers = _unquantized(module.graph)
+    state = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    module = prepare_pt2e(module, quantizer)
+    for sample in samples:
         module(**sample)
         progress.step()
+    for name, buffer in module.named_buffers():
+        if name in state:
+            # A cache, which the samples have written to.
+            buffer.copy_(state[name])
     progress.stage("quantize the program")
     converted = convert_pt2e(module)
-    return torch.export.export(converted, (), kwargs=calibration.samples[0], strict=True)
+    left = _unquantized(converted.graph)
+    exported = torch.export.export(
+        converted,
+        (),
+        kwargs=dict(samples[0]),
+        dynamic_shapes=_dynamic_shapes(program, dynamic_dims or {}),
+        strict=True,
+    )
+    return Quantized(
+        exported,
+        dict(layer for node, layer in layers.items() if node not in left),
+        dict(layer for node, layer in layers.items() if node in left),
+    )
+
+
+def _dynamic_shapes(
+    program: ExportedProgram, dims: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[int, Any]] | None:
+    """The dimensions of the inputs that vary; a program has one such dimension or none."""
+    if not dims:
+        return None
+    ((name, bounds),) = dims.items()
+    dim = torch.export.Dim(name, max=bounds["max"])
+    values = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
+    return {
+        user: {
+            axis: dim for axis, size in enumerate(values[user].shape) if not isinstance(size, int)
+        }
+        for user in program.graph_signature.user_inputs
+    }
+
+
+def _unquantized(graph: torch.fx.Graph) -> dict[str, tuple[str, str]]:
+    """The layers whose weights are stored as they are: node, to the layer and its operator."""
+    aten = torch.ops.aten
+    places = {aten.addmm: 2, aten.linear: 1, aten.convolution: 1}
+    places |= {getattr(aten, f"conv{n}d"): 1 for n in (1, 2, 3)}
+    places |= {getattr(aten, f"conv_transpose{n}d"): 1 for n in (1, 2, 3)}
+    found = {}
+    for node in graph.nodes:
+        packet = getattr(node.target, "overloadpacket", None)
+        if node.op != "call_function" or packet not in places:
+            continue
+        weight = node.args[places[packet]]
+        if weight.op == "get_attr" and not weight.target.startswith("_frozen_param"):
+            found[node.name] = (_layer(node, weight.target), str(packet).split(".")[-1])
+    return found
+
+
+def _layer(node: torch.fx.Node, weight: str) -> str:
+    """Name of the module that a node is of; without one, of its weight's, which may be tied."""
+    modules = list(node.meta.get("nn_module_stack", {}).values())
+    name = modules[-1][0] if modules else weight.rpartition(".")[0]
+    return name.removeprefix(PREFIX)
 
 
 def _inputs(signature: Mapping[str, Any]) -> list[tuple[str, str, list[int]]]:

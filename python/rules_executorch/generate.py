@@ -14,7 +14,7 @@ from typing import Any
 
 from rules_executorch.backends import RUNTIME_LIBRARIES, prepare_runtime
 from rules_executorch.errors import UserError
-from rules_executorch.operators import LLM_NAMESPACE, load_operators_of
+from rules_executorch.operators import NAMESPACES, load_operators_of
 from rules_executorch.runner_tokenizer import RunnerTokenizer, TextStream
 
 _CONTEXT = re.compile(r"Metadata: get_max_context_len = (\d+)")
@@ -243,7 +243,7 @@ def generate(
             from rules_executorch.opened_data import check_data
 
             prepare_runtime(_mentioned(program, RUNTIME_LIBRARIES))
-            load_operators_of(_mentioned(program, [LLM_NAMESPACE]))
+            load_operators_of(_mentioned(program, NAMESPACES))
             started = time.perf_counter()
             try:
                 runner = TextLLMRunner(program, tokenizer_path, data)

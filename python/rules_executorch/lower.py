@@ -15,7 +15,12 @@ from executorch.exir.passes import MemoryPlanningPass
 
 from rules_executorch import compat
 from rules_executorch.backends import Backend, check_options, find_backend
-from rules_executorch.calibrate import Calibration, quantize_program, random_calibration
+from rules_executorch.calibrate import (
+    Calibration,
+    Quantized,
+    quantize_program,
+    random_calibration,
+)
 from rules_executorch.dead_state import drop_dead_state
 from rules_executorch.delegation import Delegation, copies, count_delegation
 from rules_executorch.errors import UserError
@@ -48,6 +53,8 @@ class Lowered:
         tied_copies: name of each parameter that is tied, to the places that store it.
         patches: which patches of torch and exir were in force.
         calibration: what the backend's quantizer was calibrated with, or None if there is none.
+        layers: the layers that the backend's quantizer quantized and those that it skipped, with
+            the operator of each; None if there is no quantizer.
     """
 
     manager: ExecutorchProgramManager
@@ -55,6 +62,7 @@ class Lowered:
     tied_copies: dict[str, list[str]]
     patches: compat.Report
     calibration: dict[str, Any] | None = None
+    layers: tuple[dict[str, str], dict[str, str]] | None = None
 
 
 def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
@@ -135,6 +143,72 @@ def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None)
         )
 
 
+def check_calibration(
+    backend: Backend, options: LowerOptions, signature: Mapping[str, Any], given: bool
+) -> bool:
+    """Whether the scheme of the device is calibrated.
+
+    Args:
+        backend: the backend.
+        options: of the lowering.
+        signature: of the export.
+        given: whether there are inputs to calibrate with.
+
+    Raises:
+        UserError: they are given and not needed, or the other way round; or the program is
+            quantized already, or keeps a cache whose ranges no single call shows.
+    """
+    scheme = options.backend_options.get("scheme", backend.default_scheme)
+    calibrated = scheme in backend.calibrated_schemes
+    quantizes = calibrated or (backend.quantizer is not None and bool(scheme))
+    if given and not calibrated:
+        raise UserError(
+            f"Calibration data are given, and nothing of this lowering for {backend.name} is "
+            "calibrated.",
+            instead="Leave calibration out, or choose a device whose scheme needs it.",
+        )
+    if quantizes and signature["options"]["quantization"] is not None:
+        raise UserError(
+            f'The export has quantized weights, and scheme = "{scheme}" of the device would '
+            "quantize them again.",
+            instead="Export without quantization, or choose a device without a scheme.",
+        )
+    if calibrated and (signature["cache"] is not None or signature["dynamic_dims"]):
+        raise UserError(
+            f'scheme = "{scheme}" is calibrated, which takes a program of fixed shapes without a '
+            "cache.",
+            instead="Export another model or with dynamic_seq_len = False, or choose a device "
+            "whose scheme is not calibrated, such as int8_dynamic of xnnpack.",
+        )
+    if calibrated and backend.needs_calibration and not given:
+        raise UserError(
+            f'scheme = "{scheme}" of {backend.name} takes its ranges from inputs, and none are '
+            "given.",
+            instead='Write calibration = "samples.safetensors" on the executorch_lower, or choose '
+            "a scheme that needs none, such as int8_dynamic.",
+        )
+    return calibrated
+
+
+def check_skipped(quantized: Quantized, backend: Backend, options: LowerOptions) -> None:
+    """Refuses a program of which the backend's quantizer left layers, unless that is allowed.
+
+    Raises:
+        UserError: names them.
+    """
+    skipped = quantized.skipped
+    if not skipped or options.allow_unquantized:
+        return
+    shown = ", ".join(f"{name} ({operator})" for name, operator in list(skipped.items())[:4])
+    more = f" and {len(skipped) - 4} more" if len(skipped) > 4 else ""
+    raise UserError(
+        f"The quantizer of {backend.name} leaves {len(skipped)} of "
+        f"{len(skipped) + len(quantized.layers)} layers as they are: {shown}{more}.",
+        instead="Write allow_unquantized = True if that is what you want, or choose a device "
+        "without a scheme.",
+    )
+
+
 def lower_program(
     program: ExportedProgram,
     signature: Mapping[str, Any],
@@ -165,6 +239,7 @@ def lower_program(
     check_graph(backend, signature)
     quantization = signature["options"]["quantization"]
     check_quantization(backend, quantization)
+    calibrated = check_calibration(backend, options, signature, calibration is not None)
     partitioners = backend.partitioners
     if quantization is not None and backend.quantized_partitioners is not None:
         partitioners = backend.quantized_partitioners
@@ -183,16 +258,19 @@ def lower_program(
         if not backend.computes_tanh_gelu:
             spell_out_tanh_gelu(program)
         quantizer = backend.quantizer(chosen) if backend.quantizer is not None else None
+        quantized = None
         if quantizer is not None:
-            calibration = calibration or random_calibration(signature)
-            program = quantize_program(program, quantizer, calibration, progress)
-            progress.stage(_PARTITION)
-        elif calibration is not None:
-            raise UserError(
-                f"Calibration data are given, and nothing of this lowering for {backend.name} is "
-                "calibrated.",
-                instead="Leave calibration out, or choose a device whose scheme needs it.",
+            inputs = calibration or random_calibration(signature)
+            if calibrated:
+                calibration = inputs
+            samples = inputs.samples if calibrated else inputs.samples[:1]
+            quantized = quantize_program(
+                program, quantizer, samples, signature["dynamic_dims"], progress
             )
+            check_skipped(quantized, backend, options)
+            program = quantized.program
+            partitioners = backend.quantized_partitioners or partitioners
+            progress.stage(_PARTITION)
         edge = to_edge_transform_and_lower(
             {"forward": program},
             transform_passes={"forward": backend.passes(chosen)} if backend.passes else None,
@@ -232,7 +310,8 @@ def lower_program(
             )
         )
     source = calibration.source if calibration is not None else None
-    return Lowered(manager, delegation, tied_copies, patches, source)
+    layers = (quantized.layers, quantized.skipped) if quantized is not None else None
+    return Lowered(manager, delegation, tied_copies, patches, source, layers)
 
 
 def _nothing_taken(backend: Backend, dtype: str) -> UserError:

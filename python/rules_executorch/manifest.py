@@ -108,6 +108,9 @@ def make_manifest(
             "runtime_backend": backend.runtime_name,
             "options": dataclasses.asdict(options),
             "calibration": lowered.calibration,
+            "quantized": None
+            if lowered.layers is None
+            else {"layers": lowered.layers[0], "skipped": lowered.layers[1]},
             "patches": {
                 "active": list(lowered.patches.active),
                 "skipped": dict(lowered.patches.skipped),
@@ -283,6 +286,11 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
                 f"`{alias}` and `{kept}` are one matrix in the checkpoint and two here, since they "
                 "are stored in different ways."
             )
+    by_device = manifest["lower"]["quantized"]
+    if by_device is not None:
+        notes.append(f"The device's scheme quantized {len(by_device['layers'])} layers.")
+        for name, operator in by_device["skipped"].items():
+            notes.append(f"`{name}` is not quantized: the quantizer does not take its {operator}.")
     vocab = manifest["vocab_size"]
     both = vocab["tokenizer"] is not None and vocab["model"] is not None
     if both and vocab["tokenizer"] != vocab["model"]:

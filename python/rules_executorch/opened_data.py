@@ -28,7 +28,7 @@ _HEADER = 8
 _AGAIN = "Give the .ptd that executorch_lower writes, or build it again."
 # Delegates that ask for data by the SHA-256 of their contents.
 _BY_CONTENT = ("VulkanBackend", "XnnpackBackend")
-_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_DIGEST = re.compile(rb"(?<![0-9a-z_])(?:scale_)?[0-9a-f]{64}(?![0-9a-f])")
 _NAMED = 3
 
 
@@ -147,7 +147,10 @@ def inspect_data(path: str) -> list[DataTensor]:
 
 
 def content_keys(data: bytes) -> list[str]:
-    """Keys in a delegate's own data that are the SHA-256 of what they name, in their order."""
+    """Keys in a delegate's own data, in their order: the SHA-256 of what they name.
+
+    XNNPACK puts `scale_` before those of scales.
+    """
     return [digest.decode() for digest in _DIGEST.findall(data)]
 
 

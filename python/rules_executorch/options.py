@@ -59,6 +59,8 @@ class LowerOptions:
     allow_undelegated: bool = False
     """Accept a program of which the backend took nothing."""
     external_data: bool = False
+    allow_unquantized: bool = False
+    """Accept that the quantizer of a device's scheme leaves layers as they are."""
 
 
 def _validate(value: Any, schema_name: str, path: str) -> None:

@@ -118,8 +118,10 @@ class Backend:
         external_data: whether its weights can be in a data file beside the program: kernels of the
             runtime read them, or its delegates ask for them by name.
         quantizer: makes the quantizer that the options ask for, or None: it decides which
-            operators of the graph compute in integers, with ranges that are calibrated.
-        calibrated_schemes: values of the option `scheme` with which there is a quantizer.
+            operators of the graph compute in integers.
+        calibrated_schemes: values of the option `scheme` with which its ranges come from inputs.
+        needs_calibration: whether those inputs have to be given: random ones, which show that a
+            model fits a device, do not stand in for them.
         default_scheme: the one taken without the option; empty for none.
         passes: makes passes over the edge dialect that run before the partitioners.
         finish: rewrites the edge program after the partitioners.
@@ -149,6 +151,7 @@ class Backend:
     external_data: bool = False
     quantizer: Callable[[Mapping[str, Any]], Quantizer | None] | None = None
     calibrated_schemes: tuple[str, ...] = ()
+    needs_calibration: bool = False
     default_scheme: str = ""
     passes: Callable[[Mapping[str, Any]], list[PassType]] | None = None
     finish: Callable[[EdgeProgramManager, Mapping[str, Any]], EdgeProgramManager] | None = None

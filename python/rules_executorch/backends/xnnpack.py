@@ -14,6 +14,9 @@ from rules_executorch.backends.backend import Backend
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
+    from torchao.quantization.pt2e.quantizer import Quantizer
+
+_STATIC, _DYNAMIC = "int8", "int8_dynamic"
 
 
 def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
@@ -37,6 +40,20 @@ def _quantized_partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
     return [XnnpackDynamicallyQuantizedPartitioner(), *_partitioners(options)]
 
 
+def _quantizer(options: Mapping[str, Any]) -> Quantizer | None:
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
+
+    scheme = options.get("scheme")
+    if scheme is None:
+        return None
+    return XNNPACKQuantizer().set_global(
+        get_symmetric_quantization_config(is_per_channel=True, is_dynamic=scheme == _DYNAMIC)
+    )
+
+
 BACKEND = Backend(
     name="xnnpack",
     runtime_name="XnnpackBackend",
@@ -46,6 +63,9 @@ BACKEND = Backend(
     group_multiple=32,
     embedding_schemes=("4w", "8w"),
     quantized_partitioners=_quantized_partitioners,
+    quantizer=_quantizer,
+    calibrated_schemes=(_STATIC,),
+    needs_calibration=True,
     computes_tanh_gelu=False,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
@@ -56,6 +76,14 @@ BACKEND = Backend(
             "per_op_mode": {
                 "type": "boolean",
                 "description": "One delegate for each operator, for finding the one that is wrong.",
+            },
+            "scheme": {
+                "enum": [_STATIC, _DYNAMIC],
+                "type": "string",
+                "description": "int8: activations and weights in int8, calibrated, for programs "
+                "without a cache; int8_dynamic: weights of linear layers and convolutions in int8, "
+                "one scale for each output channel, and the ranges of their inputs found as the "
+                "program runs. Without it the program stays as it was exported.",
             },
             "non_static_weights": {
                 "type": "boolean",

@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.external_data import write_data
         from rules_executorch.inspect import inspect_program
         from rules_executorch.lower import (
+            check_calibration,
             check_graph,
             check_lowering,
             check_quantization,
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         check_lowering(backend, options, signature["dtype"])
         check_graph(backend, signature)
         check_quantization(backend, signature["options"]["quantization"])
+        check_calibration(backend, options, signature, args.calibration is not None)
         calibration = None
         if args.calibration is not None:
             calibration = read_calibration(args.calibration, signature)

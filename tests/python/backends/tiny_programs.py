@@ -112,10 +112,19 @@ def lower(
     calibration: Calibration | None = None,
 ) -> tuple[Lowered, ProgramInfo]:
     """Lowers an export and reads the program back."""
+    return lower_with(exported, path, LowerOptions(backend, options or {}), calibration)
+
+
+def lower_with(
+    exported: Exported,
+    path: Path,
+    lowering: LowerOptions,
+    calibration: Calibration | None = None,
+) -> tuple[Lowered, ProgramInfo]:
+    """The same, with any options."""
     program = read_program(exported.program_path)
     bind_weights(program, exported.signature, open_weights([exported.weights_path]))
     constants = constant_methods(exported.signature, DESCRIPTION)
-    lowering = LowerOptions(backend, options or {})
     lowered = lower_program(program, exported.signature, lowering, constants, calibration)
     with open(path, "wb") as file:
         lowered.manager.write_to_file(file)
