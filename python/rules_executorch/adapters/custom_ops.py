@@ -134,11 +134,6 @@ def _attention(
     Returns:
         (batch, sequence, heads, head size), and no weights.
     """
-    if kwargs.get("softcap") is not None:
-        raise UserError(
-            f"{type(module).__name__} caps its attention scores, which custom_sdpa does not.",
-            instead="Leave custom_sdpa out of custom_ops.",
-        )
     output = torch.ops.llama.custom_sdpa(
         query.transpose(1, 2).contiguous(),
         key,
@@ -165,6 +160,30 @@ AttentionInterface.register(_ATTENTION, _attention)
 ALL_MASK_ATTENTION_FUNCTIONS.register(_ATTENTION, _mask)
 
 
+def _take_attention(model: PreTrainedModel) -> None:
+    """Puts `custom_sdpa` in the place of a model's attention.
+
+    Raises:
+        UserError: the model caps its attention scores, which the kernel does not, or does not let
+            its attention be exchanged.
+    """
+    capped = getattr(model.config.get_text_config(), "attn_logit_softcapping", None) is not None
+    try:
+        model.set_attn_implementation(_ATTENTION)
+    except ValueError as error:
+        why = "does not let its attention be exchanged"
+        raise _no_attention(model, "caps its attention scores" if capped else why) from error
+    if capped:
+        raise _no_attention(model, "caps its attention scores")
+
+
+def _no_attention(model: PreTrainedModel, why: str) -> UserError:
+    return UserError(
+        f"custom_sdpa cannot compute {type(model).__name__}, which {why}.",
+        instead="Write custom_ops = [].",
+    )
+
+
 class CustomOpsModule(torch.nn.Module):
     """A model on a static cache, with ExecuTorch's operators.
 
@@ -181,7 +200,7 @@ class CustomOpsModule(torch.nn.Module):
         self.max_cache_len = options.max_cache_len
         self.keep = 1 if options.logits == "last" else 0
         if sdpa:
-            model.set_attn_implementation(_ATTENTION)
+            _take_attention(model)
         config = model.config.get_text_config()
         self.cache = StaticCache(config=config, max_cache_len=options.max_cache_len)
         in_place = CUSTOM_KV_CACHE in options.custom_ops

@@ -70,6 +70,19 @@ def test_program_runs_in_the_runtime(workspace: Path, gemma: Checkpoint) -> None
     assert parity.failure() is None
 
 
+def test_an_attention_that_caps_its_scores_is_refused(tmp_path: Path) -> None:
+    capped = GEMMA | {
+        "architectures": ["Gemma2ForCausalLM"],
+        "model_type": "gemma2",
+        "attn_logit_softcapping": 5.0,
+    }
+    checkpoint = make_checkpoint(tmp_path, capped)
+    with pytest.raises(UserError) as refused:
+        export_model(checkpoint.config, ExportOptions(max_cache_len=8, custom_ops=BOTH))
+    assert "Gemma2ForCausalLM, which caps its attention scores" in str(refused.value)
+    assert "custom_ops = []" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
