@@ -12,6 +12,7 @@ import pytest
 import torch
 from conftest import DESCRIPTION, LLAMA, Built, Checkpoint, build, make_checkpoint
 
+from rules_executorch import lower
 from rules_executorch.backends import NAMES, find_backend
 from rules_executorch.cli import main
 from rules_executorch.compare.files import compare_files
@@ -282,3 +283,47 @@ def test_a_release_is_verified_with_its_data(
     found = faults("other", ptd=gemma_split.data)
     assert any("is not the data that manifest.json describes" in fault for fault in found)
     assert any("lacks 15 of the 21 tensors" in fault for fault in found)
+
+
+def lower_arguments(folder: Path, built: Built, **options: object) -> list[str]:
+    """The command line of `lower` with outputs in a folder, all but the data file."""
+    (folder / "options.json").write_text(json.dumps({"backend": "xnnpack", **options}))
+    (folder / "description.json").write_text(json.dumps(DESCRIPTION))
+    (folder / "signature.json").write_text(json.dumps(built.signature))
+    inputs = {
+        "options": str(folder / "options.json"),
+        "exported": built.exported_path,
+        "signature": str(folder / "signature.json"),
+        "model-description": str(folder / "description.json"),
+        "config": built.checkpoint.config_path,
+        "weights": built.checkpoint.weights_path,
+        "out-program": str(folder / "out" / "model.pte"),
+        "out-manifest": str(folder / "out" / "manifest.json"),
+        "out-report": str(folder / "out" / "report.md"),
+    }
+    (folder / "out").mkdir()
+    return ["lower", *(f"--{name}={value}" for name, value in inputs.items())]
+
+
+def test_outputs_are_whole_or_none(
+    tmp_path: Path,
+    llama_xnnpack: Built,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # As if a backend had taken every weight into its delegates.
+    monkeypatch.setattr(lower, "lower_program", lambda *_: llama_xnnpack.lowered)
+    arguments = lower_arguments(tmp_path, llama_xnnpack, external_data=True)
+    assert main([*arguments, f"--out-data={tmp_path / 'out' / 'model.ptd'}"]) == 1
+    assert "no weights that could be outside of it" in capsys.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("external_data", [True, False])
+def test_the_options_and_the_outputs_agree(
+    tmp_path: Path, llama_xnnpack: Built, capsys: pytest.CaptureFixture[str], external_data: bool
+) -> None:
+    arguments = lower_arguments(tmp_path, llama_xnnpack, external_data=external_data)
+    more = [] if external_data else [f"--out-data={tmp_path / 'out' / 'model.ptd'}"]
+    assert main([*arguments, *more]) == 1
+    assert "Give --out-data with external_data, and only with it" in capsys.readouterr().err
