@@ -1,11 +1,14 @@
 // Feeds token ids to the program and prints the id with the largest logit, which would come next.
+// The program's weights are in it, or in a data file beside it (`external_data = True`).
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <executorch/extension/module/module.h>
@@ -32,8 +35,12 @@ int main(int argc, char** argv) {
     std::cerr << "usage: app TOKEN...\n";
     return 2;
   }
-  // Mapped: the weights are read from the file as they are needed.
-  Module module(Runfile(argv[0], "assistant/model.pte"), Module::LoadMode::Mmap);
+  // Mapped: the weights are read from the files as they are needed.
+  const std::string data = Runfile(argv[0], "assistant/model.ptd");
+  std::vector<std::string> data_files;
+  if (std::ifstream(data).good()) data_files.push_back(data);
+  Module module(
+      Runfile(argv[0], "assistant/model.pte"), std::move(data_files), Module::LoadMode::Mmap);
 
   const int length = static_cast<int>(ids.size());
   std::vector<int64_t> positions(ids.size());

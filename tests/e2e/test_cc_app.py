@@ -1,12 +1,17 @@
-"""A C++ app links the runtime of the toolchain and runs its model, which is lowered once."""
+"""A C++ app links the runtime of the toolchain and runs its model, which is lowered once.
+
+The model calls operators of the LLM extension; its weights are in it, or in a file of their own.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from nested import Workspace, eager_argmax
@@ -50,6 +55,64 @@ def test_an_app_for_three_platforms_costs_one_export_and_one_lowering(
     models = {line for line in cquery.splitlines() if line.endswith("/assistant/model.pte")}
     assert len(models) == 3
     assert len({os.path.realpath(workspace.folder / model) for model in models}) == 1
+
+
+def run_app(workspace: Workspace, runfiles: Path, tokens: list[str]) -> tuple[str, str]:
+    """Runs the app on an assistant in a folder; gives what it printed and logged."""
+    done = subprocess.run(
+        [workspace.folder / "bazel-bin" / "app", *tokens],
+        env={**os.environ, "RUNFILES_DIR": str(runfiles)},
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_app_runs_a_program_with_its_weights_in_a_data_file(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    program = workspace.folder / "bazel-bin" / "assistant" / "model.pte"
+    whole = program.stat().st_size
+    tokens = [str(token) for token in TOKENS]
+    expected = workspace.bazel("run", "//:app", "--", *tokens).text.splitlines()[-1]
+    assert expected.startswith("argmax ")
+
+    workspace.edit(
+        "BUILD.bazel", "    max_cache_len", "    external_data = True,\n    max_cache_len"
+    )
+    workspace.bazel("build", "//:app", "//:assistant")
+    data = program.with_suffix(".ptd")
+    embeddings = 2 * 288 * 32 * 4
+    assert data.stat().st_size > embeddings
+    assert program.stat().st_size < whole - embeddings
+    assert expected in workspace.bazel("run", "//:app", "--", *tokens).text
+
+    folder = tmp_path / "_main" / "assistant"
+    folder.mkdir(parents=True)
+    shutil.copy(program, folder)
+    printed, logged = run_app(workspace, tmp_path, tokens)
+    assert printed == "" and "The program did not run" in logged
+    shutil.copy(data, folder)
+    assert run_app(workspace, tmp_path, tokens)[0] == expected + "\n"
+
+    # Phones and laptops map the same file.
+    workspace.bazel("build", "//:everywhere")
+    links = workspace.outputs("assistant/model.ptd")
+    assert len(links) > 2 and len({os.path.realpath(link) for link in links}) == 1
+
+
+def test_a_runtime_without_the_kernels_of_the_llm_extension_says_so(
+    workspace: Workspace,
+) -> None:
+    linked = '"@rules_executorch//executorch/runtime:llm_custom_ops",'
+    workspace.edit("BUILD.bazel", linked, "")
+    run = workspace.bazel("run", "//:app", "--", "5", ok=False)
+    assert "Missing operator" in run.text and "llama::custom_sdpa" in run.text
+    workspace.edit(
+        "BUILD.bazel",
+        '"@rules_executorch//executorch/runtime",',
+        f'"@rules_executorch//executorch/runtime", {linked}',
+    )
 
 
 def test_a_platform_that_no_program_fits_is_refused(workspace: Workspace) -> None:
