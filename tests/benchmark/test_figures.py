@@ -230,3 +230,27 @@ def test_weights_change_by_one_bit_and_back(tmp_path: Path) -> None:
     assert [i for i in range(128) if changed[i] != i] == [64] and changed[64] == 65
     workspace.change_weights()
     assert weights.read_bytes() == bytes(range(128))
+
+
+def test_speed_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = []
+
+    def run(command: list[str], **_: object) -> None:
+        targets.append(command[command.index("--") - 1])
+        assert command[command.index("--runs") + 1] == "4"
+        ours = [{"prefill_tokens_per_s": 90.0, "decode_tokens_per_s": 30.0}] * 4
+        plain = [{"prefill_tokens_per_s": 30.0, "decode_tokens_per_s": 20.0}] * 4
+        path = Path(command[command.index("--json") + 1])
+        path.write_text(json.dumps({"runs": {"ours": ours, "plain": plain}, "summary": {}}))
+
+    monkeypatch.setattr(benchmark.subprocess, "run", run)
+    figures = Figures()
+    figures.begin("programs", "Programs")
+    benchmark.programs(Context(Path("."), runs=4), figures)
+    assert targets == ["//models:smollm2_135m_benchmark", "//models:smollm2_135m_8da4w_benchmark"]
+    assert figures.medians == {
+        "decode_vs_stock_fp32": 1.5,
+        "decode_8da4w_vs_stock_fp32": 1.5,
+        "prefill_vs_stock_fp32": 3.0,
+        "prefill_8da4w_vs_stock_fp32": 3.0,
+    }

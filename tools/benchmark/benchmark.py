@@ -391,6 +391,7 @@ def programs(context: Context, figures: Figures) -> None:
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             command = [*context.bazelw, "run", "--curses=no", "--show_progress_rate_limit=30"]
             command += [target, "--", "--runs", str(max(context.runs, 3)), "--json", file.name]
+            command += ["--prompt-tokens", "8", "--new-tokens", "8"] if context.small else []
             subprocess.run(command, cwd=context.root, check=True, stdout=sys.stderr)
             measured = json.load(file)["runs"]
         (_, ours), (_, plain) = measured.items()
