@@ -45,8 +45,9 @@ def executorch_device(
             Empty fits every platform.
         packages: what a backend needs beside ExecuTorch itself, for example
             `@executorch_toolchains//:coreml`; installed when something is lowered for the device.
-        max_program_bytes: the most that a `.pte` may have. This and `max_planned_bytes` are what an
-            `executorch_budget_test` of a program for the device checks, unless it says otherwise.
+        max_program_bytes: the most that a `.pte` may have, together with its `.ptd` if there is
+            one. This and `max_planned_bytes` are what an `executorch_budget_test` of a program for
+            the device checks, unless it says otherwise.
         max_planned_bytes: the most memory that a method may ask its caller for, all arenas together.
         allowed_operators: list of the operators that the app's runtime has, such as
             `aten::add.out`; `*` stands for anything. The runtime's own (`executorch_prim`) are

@@ -199,7 +199,8 @@ executorch_export = rule(
         ),
         "custom_ops": attr.string_list(
             doc = "ExecuTorch's own operators to use in place of torch's: " + ", ".join(CUSTOM_OPS) +
-                  ". For runtimes that have them, as those for CPUs do.",
+                  ". For runtimes that have them, as those for CPUs do: apps in C++ link " +
+                  "`@rules_executorch//executorch/runtime:llm_custom_ops`.",
         ),
         "quantization": attr.string(
             doc = "How the weights of linear layers are stored: " + ", ".join(QUANTIZATIONS) +

@@ -10,7 +10,7 @@ LIMIT_ATTRS = {
     "allowed_operators": attr.string_list(doc = "Operators that may be called."),
     "limits_operators": attr.bool(doc = "Whether `allowed_operators` is a limit, also when it is empty."),
     "max_planned_bytes": attr.string(doc = "Bytes that a method plans; empty does not limit."),
-    "max_program_bytes": attr.string(doc = "Bytes of the `.pte`; empty does not limit."),
+    "max_program_bytes": attr.string(doc = "Bytes of the `.pte` and its `.ptd`; empty does not limit."),
     "runtime_operators": attr.label_list(
         allow_files = [".yaml"],
         doc = "`selected_operators.yaml` of the app's runtime.",
