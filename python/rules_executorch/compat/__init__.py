@@ -122,6 +122,11 @@ PATCHES: tuple[Patch, ...] = (
         "every pass computes the same fake tensors as the pass before it",
     ),
     lazy_patch(
+        "composites",
+        "remembered_composites",
+        "each call of an operator kept whole runs its parts on fake tensors",
+    ),
+    lazy_patch(
         "delegates",
         "interpreted_delegates",
         "passes rebuild the module of every delegate to learn the shapes of its outputs",

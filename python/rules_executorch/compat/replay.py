@@ -52,7 +52,7 @@ def _is_function(operator: OpOverload) -> bool:
     )
 
 
-class _Results:
+class Results:
     """Results by operator and kind of arguments."""
 
     def __init__(self) -> None:
@@ -113,18 +113,22 @@ class _Results:
         operator = target._op if isinstance(target, EdgeOpOverload) else target
         if not isinstance(operator, OpOverload):
             return None
+        modes = _get_current_dispatch_mode_stack()
+        if len(modes) != 1 or not isinstance(modes[0], FakeTensorMode):
+            return None
+        return self.key_in(modes[0], operator, args, kwargs)
+
+    def key_in(
+        self, mode: FakeTensorMode, operator: OpOverload, args: Any, kwargs: Any
+    ) -> Hashable | None:
+        """What a call in a mode is remembered by, or None if it must run."""
         if operator not in self._functions:
             self._functions[operator] = _is_function(operator)
         if not self._functions[operator]:
             return None
-        modes = _get_current_dispatch_mode_stack()
-        if len(modes) != 1 or not isinstance(modes[0], FakeTensorMode):
-            return None
         try:
-            arguments = self._describe(args, modes[0])
-            options = tuple(
-                (name, self._describe(value, modes[0])) for name, value in kwargs.items()
-            )
+            arguments = self._describe(args, mode)
+            options = tuple((name, self._describe(value, mode)) for name, value in kwargs.items())
         except _Undescribed:
             return None
         dispatcher = torch._C._dispatch_tls_is_dispatch_key_included(
@@ -176,7 +180,7 @@ def _separate_inputs(module: GraphModule) -> None:
 @contextlib.contextmanager
 def remembered_results() -> Iterator[None]:
     """Look results up instead of computing them when a pass interprets a graph."""
-    results = _Results()
+    results = Results()
     stock_call = Interpreter.call_function
     stock_create = backend_api.create_exported_program_from_submodule
 

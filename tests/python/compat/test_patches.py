@@ -67,6 +67,7 @@ PATCHED: list[tuple[Any, str]] = [
     (_ExportPassBase.ExportTracer, "set_metadata"),
     (export_utils, "_materialize_cpp_cia_ops"),
     (exported_program, "_collect_all_valid_cia_ops"),
+    (exported_program, "register_op_impl"),
     (xnnpack_preprocess, "serialize_xnnpack_binary"),
     (xnnpack_preprocess.XnnpackBackend, "preprocess_multimethod"),
     (ConvertToSDPAPass, "call"),
