@@ -33,7 +33,9 @@ def _executorch_budget_test_impl(ctx):
             "No limit is set, and {} has none, so that this test could not fail.".format(display_label(device.label)),
             "Write max_program_bytes, max_planned_bytes, min_delegated_share, allowed_operators or runtime_operators.",
         )
-    arguments = ["--manifest", program.manifest, "--device", display_label(device.label)] + arguments
+    arguments = ["--manifest", program.manifest] + arguments
+    if limits.operators and not own.operators:
+        arguments += ["--device", display_label(device.label)]
     return [
         command_executable(ctx, "budget", arguments),
         testing.ExecutionInfo({"block-network": "1"}),

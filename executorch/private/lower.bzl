@@ -16,9 +16,24 @@ load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgra
 
 visibility("//...")
 
-def _check_backend(ctx, exported, backend):
+# Option of a device that says where a vendor's SDK is.
+_SDK_ROOT = "sdk_root"
+
+def _check_backend(ctx, exported, device):
     """Refuses what the action would refuse as well, before the export runs."""
+    backend = device.backend
     takes = BACKENDS[backend]
+    if _SDK_ROOT in takes.options and not device.options.get(_SDK_ROOT):
+        refuse(
+            ctx,
+            "The backend {} needs the vendor's SDK, and {} does not say where it is; it is never downloaded.".format(
+                backend,
+                display_label(device.label),
+            ),
+            "Write an executorch_device of your own with options = {}; docs/backends.md of the rules says which SDK it is.".format(
+                device.options | {_SDK_ROOT: "/path/of/the/sdk"},
+            ),
+        )
     if exported.dtype != "auto" and exported.dtype not in takes.dtypes and not ctx.attr.allow_undelegated:
         refuse(
             ctx,
@@ -126,7 +141,7 @@ def lower_for_device(ctx, device, exported, name):
         timings, options, and operators, provenance and sbom, which nothing builds unless asked for.
     """
     model = exported.model
-    _check_backend(ctx, exported, device.backend)
+    _check_backend(ctx, exported, device)
 
     options = ctx.actions.declare_file(name + ".options.json")
     ctx.actions.write(options, json.encode_indent(_options(ctx, device), indent = "  ") + "\n")

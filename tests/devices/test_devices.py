@@ -12,7 +12,8 @@ import pytest
 from rules_executorch import inspect as inspection
 from rules_executorch.backends import find_backend
 
-HERE = Path(__file__).parent
+PROGRAMS = Path(__file__).parents[2] / "models"
+PREFIX = "tiny_llama_all_devices_on_"
 SCHEMA = Path(inspection.__file__).parent / "schema" / "manifest.schema.json"
 
 GENERATION = [("int64", 2), ("int64", 1)], ("float32", [1, 1, 288])
@@ -21,16 +22,23 @@ IMAGES = [("float32", 4)], ("float32", [1, 4])
 # Device: the delegate as the runtime names it, the least share of operators it takes, the form.
 EXPECTED: dict[str, tuple[str | None, float, Any]] = {
     "android_arm64_vulkan": ("VulkanBackend", 0.9, GENERATION),
+    "android_arm64_xnnpack": ("XnnpackBackend", 0.3, GENERATION),
     "cortex_m55": (None, 0, IMAGES),
     "ethos_u55_128": ("EthosUBackend", 0.9, IMAGES),
     "ethos_u55_256": ("EthosUBackend", 0.9, IMAGES),
     "ethos_u65_256": ("EthosUBackend", 0.9, IMAGES),
     "ethos_u85_256": ("EthosUBackend", 0.9, IMAGES),
+    "host_arm64_xnnpack": ("XnnpackBackend", 0.3, GENERATION),
     "host_x86_64_openvino": ("OpenvinoBackend", 1, GENERATION),
     "host_x86_64_xnnpack": ("XnnpackBackend", 0.3, GENERATION),
     "ios_arm64_coreml_fp16": ("CoreMLBackend", 1, GENERATION),
+    "ios_arm64_coreml_fp16_ne": ("CoreMLBackend", 1, GENERATION),
     "ios_arm64_coreml_fp32": ("CoreMLBackend", 1, GENERATION),
     "ios_arm64_coreml_int8": ("CoreMLBackend", 1, GENERATION),
+    "ios_arm64_xnnpack": ("XnnpackBackend", 0.3, GENERATION),
+    "macos_arm64_coreml_fp16": ("CoreMLBackend", 1, GENERATION),
+    "macos_arm64_coreml_fp32": ("CoreMLBackend", 1, GENERATION),
+    "macos_arm64_coreml_int8": ("CoreMLBackend", 1, GENERATION),
     "macos_arm64_mlx": ("MLXBackend", 1, GENERATION),
     "portable": (None, 0, GENERATION),
     "tosa_fp32": ("TOSABackend", 0.8, GENERATION),
@@ -40,18 +48,22 @@ EXPECTED: dict[str, tuple[str | None, float, Any]] = {
 
 
 def manifest(device: str) -> dict[str, Any]:
-    return json.loads((HERE / f"on_{device}.manifest.json").read_text())
+    return json.loads((PROGRAMS / f"{PREFIX}{device}.manifest.json").read_text())
+
+
+def program(device: str) -> Path:
+    return PROGRAMS / f"{PREFIX}{device}.pte"
 
 
 def test_every_program_was_built() -> None:
-    built = {path.stem.removeprefix("on_") for path in HERE.glob("on_*.pte")}
+    built = {path.stem.removeprefix(PREFIX) for path in PROGRAMS.glob(f"{PREFIX}*.pte")}
     assert built == set(EXPECTED)
 
 
 @pytest.mark.parametrize("device", EXPECTED)
 def test_the_program_has_the_delegate_and_the_tensors(device: str) -> None:
     delegate, share, (inputs, output) = EXPECTED[device]
-    info = inspection.inspect_program(str(HERE / f"on_{device}.pte"))
+    info = inspection.inspect_program(str(program(device)))
     method = info.methods["forward"]
     assert set(method.delegates) == ({delegate} if delegate else set())
     assert [(tensor.dtype, len(tensor.shape)) for tensor in method.inputs] == inputs
@@ -80,7 +92,28 @@ def test_weights_of_eight_bits_make_a_smaller_program() -> None:
 
 
 def test_a_webgpu_program_is_a_vulkan_program() -> None:
-    vulkan, webgpu = (
-        (HERE / f"on_{device}.pte").read_bytes() for device in ("android_arm64_vulkan", "webgpu")
-    )
-    assert vulkan == webgpu
+    assert program("android_arm64_vulkan").read_bytes() == program("webgpu").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        ("ios_arm64_coreml_fp16", "macos_arm64_coreml_fp16"),
+        ("android_arm64_xnnpack", "host_arm64_xnnpack", "host_x86_64_xnnpack", "ios_arm64_xnnpack"),
+    ],
+    ids=["coreml", "xnnpack"],
+)
+def test_devices_that_agree_have_the_same_program(devices: tuple[str, ...]) -> None:
+    assert len({program(device).read_bytes() for device in devices}) == 1
+
+
+def test_cpus_have_the_operators_of_the_llm_extension_and_others_do_not() -> None:
+    calls = {
+        device
+        for device in EXPECTED
+        if any(
+            name.startswith("llama::")
+            for name in manifest(device)["methods"]["forward"]["operators"]
+        )
+    }
+    assert calls == {device for device in EXPECTED if device.endswith("_xnnpack")}

@@ -152,9 +152,8 @@ def _budget_test_impl(ctx):
         for action in analysistest.target_actions(env)
         if [file for file in action.outputs.to_list() if file.extension == "params"]
     ][0]
-    device = "//tests/starlark:small_phone"
-    asserts.true(env, device in lines, "the device is not named")
-    asserts.equals(env, ctx.attr.arguments, lines[lines.index(device) + 1:])
+    asserts.equals(env, "--manifest", lines[3])
+    asserts.equals(env, ctx.attr.arguments, lines[5:])
     return analysistest.end(env)
 
 _budget_test = analysistest.make(
@@ -289,17 +288,24 @@ def apps_test_suite(name):
         name = "unknown_operators_are_not_checked_test",
         target_under_test = ":limited_model_small_phone",
     )
-    for test, limits, arguments in [
-        ("of_the_device", {}, ["--max-program-bytes", "2000000", "--max-planned-bytes", "1000000"]),
+    for test, device, limits, arguments in [
+        ("of_the_device", "small_phone", {}, ["--max-program-bytes", "2000000", "--max-planned-bytes", "1000000"]),
+        (
+            "of_the_runtime",
+            "phone_of_few_operators",
+            {},
+            ["--allowed-operators", "aten::*", "--device", "//tests/starlark:phone_of_few_operators"],
+        ),
         (
             "of_its_own",
+            "small_phone",
             {"allowed_operators": ["aten::*"], "max_program_bytes": 5},
             ["--max-program-bytes", "5", "--max-planned-bytes", "1000000", "--allowed-operators", "aten::*"],
         ),
     ]:
         executorch_budget_test(
             name = "budget_" + test,
-            program = ":limited_model_small_phone",
+            program = ":limited_model_" + device,
             tags = ["manual"],
             **limits
         )
@@ -474,6 +480,7 @@ def apps_test_suite(name):
             "budget_bytes_test",
             "budget_of_its_own_test",
             "budget_of_the_device_test",
+            "budget_of_the_runtime_test",
             "budget_share_test",
             "budget_without_limit_test",
             "devices_that_agree_test",

@@ -106,6 +106,22 @@ def backend_test_suite(name):
         exported = ":export_images",
         words = ["calibration is set, and nothing of a lowering for //executorch/devices:portable is calibrated."],
     )
+    for device, option in {
+        "qualcomm_sm8650": "\"soc\": \"SM8650\"",
+        "qualcomm_sm8750": "\"soc\": \"SM8750\"",
+        "samsung_e9955": "\"chipset\": \"E9955\"",
+        "samsung_e9965": "\"chipset\": \"E9965\"",
+    }.items():
+        refusal_test(
+            name = "lower_{}_test".format(device),
+            rule = executorch_lower,
+            device = "//executorch/devices:" + device,
+            exported = ":export_images",
+            words = [
+                "needs the vendor's SDK, and //executorch/devices:{} does not say where it is; it is never downloaded.".format(device),
+                "Write an executorch_device of your own with options = {" + option + ", \"sdk_root\": \"/path/of/the/sdk\"}",
+            ],
+        )
     refusal_test(
         name = "lower_generation_test",
         rule = executorch_lower,
@@ -157,5 +173,9 @@ def backend_test_suite(name):
             "export_images_test",
             "lower_dynamic_test",
             "lower_generation_test",
+            "lower_qualcomm_sm8650_test",
+            "lower_qualcomm_sm8750_test",
+            "lower_samsung_e9955_test",
+            "lower_samsung_e9965_test",
         ],
     )
