@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rules_executorch.files import write_json
 from tools.benchmark import benchmark, builds
 from tools.benchmark.benchmark import KEYS, SECTIONS, Context, Measurement
 from tools.benchmark.figures import BEGIN, END, Figures, write_markdown
@@ -241,7 +242,7 @@ def test_speed_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         ours = [{"prefill_tokens_per_s": 90.0, "decode_tokens_per_s": 30.0}] * 4
         plain = [{"prefill_tokens_per_s": 30.0, "decode_tokens_per_s": 20.0}] * 4
         path = Path(command[command.index("--json") + 1])
-        path.write_text(json.dumps({"runs": {"ours": ours, "plain": plain}, "summary": {}}))
+        write_json(str(path), {"runs": {"ours": ours, "plain": plain}, "summary": {}})
 
     monkeypatch.setattr(benchmark.subprocess, "run", run)
     figures = Figures()

@@ -388,12 +388,13 @@ def programs(context: Context, figures: Figures) -> None:
         (quantized, "8da4w", "decode_8da4w_vs_stock_fp32"),
     ):
         say(f"program speed: {target}")
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "figures.json")
             command = [*context.bazelw, "run", "--curses=no", "--show_progress_rate_limit=30"]
-            command += [target, "--", "--runs", str(max(context.runs, 3)), "--json", file.name]
+            command += [target, "--", "--runs", str(max(context.runs, 3)), "--json", str(path)]
             command += ["--prompt-tokens", "8", "--new-tokens", "8"] if context.small else []
             subprocess.run(command, cwd=context.root, check=True, stdout=sys.stderr)
-            measured = json.load(file)["runs"]
+            measured = json.loads(path.read_text())["runs"]
         (_, ours), (_, plain) = measured.items()
         for figure, title in (
             ("prefill_tokens_per_s", "prefill"),
