@@ -18,16 +18,17 @@ class Programs:
 
     Attributes:
         root: where the packages are unpacked.
+        env: variables with which the programs find their libraries.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         folders = {str(path.parent) for path in root.rglob("*.so*")}
-        self._env = os.environ | {"LD_LIBRARY_PATH": ":".join(sorted(folders))}
+        self.env = os.environ | {"LD_LIBRARY_PATH": ":".join(sorted(folders))}
 
     def run(self, program: str, *arguments: str | Path) -> str:
         """Runs a program of the packages and returns what it prints; fails if it does."""
-        return output([str(self.root / "usr" / "bin" / program), *map(str, arguments)], self._env)
+        return output([str(self.root / "usr" / "bin" / program), *map(str, arguments)], self.env)
 
     def run_jar(self, name: str, *arguments: str | Path) -> str:
         """The same for a program in Java, by the first jar whose name matches a glob."""
