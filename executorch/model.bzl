@@ -89,6 +89,8 @@ def executorch_model(
         devices,
         tolerance = "",
         allow_undelegated = False,
+        allow_unquantized = False,
+        calibration = None,
         external_data = False,
         memory = None,
         remote = "default",
@@ -106,6 +108,8 @@ def executorch_model(
         tolerance: how far logits may be off in the test, see `executorch_parity_test`. A lossy
             program has to say it.
         allow_undelegated: see `executorch_lower`.
+        allow_unquantized: see `executorch_lower`.
+        calibration: see `executorch_lower`; for the devices whose scheme is calibrated.
         external_data: see `executorch_lower`.
         memory: that exporting and lowering may take, for example `8g`; by default what each of
             the rules does.
@@ -158,6 +162,8 @@ def executorch_model(
         lowerings(
             name = group,
             allow_undelegated = allow_undelegated,
+            allow_unquantized = allow_unquantized,
+            calibration = calibration,
             devices = graph.devices,
             exported = export,
             exported_custom_ops = list(exports)[1] if len(exports) > 1 else None,

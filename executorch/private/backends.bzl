@@ -12,8 +12,8 @@ visibility("//...")
 BACKENDS = {
     "coreml": struct(
         dtypes = ["float32", "float16"],
-        schemes = [],
-        embedding_schemes = [],
+        schemes = ["4w", "8w"],
+        embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
@@ -108,8 +108,8 @@ BACKENDS = {
     ),
     "mlx": struct(
         dtypes = ["float32", "float16", "bfloat16"],
-        schemes = [],
-        embedding_schemes = [],
+        schemes = ["4w", "8w"],
+        embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
@@ -195,8 +195,8 @@ BACKENDS = {
     ),
     "vulkan": struct(
         dtypes = ["float32", "float16"],
-        schemes = [],
-        embedding_schemes = [],
+        schemes = ["8da4w", "4w"],
+        embedding_schemes = ["4w"],
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
@@ -216,8 +216,8 @@ BACKENDS = {
     ),
     "webgpu": struct(
         dtypes = ["float32", "float16"],
-        schemes = [],
-        embedding_schemes = [],
+        schemes = ["8da4w", "4w"],
+        embedding_schemes = ["4w"],
         calibrated_schemes = [],
         default_scheme = "",
         dynamic_shapes = True,
@@ -239,7 +239,7 @@ BACKENDS = {
         dtypes = ["float32", "float16"],
         schemes = ["8da4w", "8da8w"],
         embedding_schemes = ["4w", "8w"],
-        calibrated_schemes = [],
+        calibrated_schemes = ["int8"],
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
@@ -247,6 +247,10 @@ BACKENDS = {
         options = {
             "non_static_weights": "bool",
             "per_op_mode": "bool",
+            "scheme": [
+                "int8",
+                "int8_dynamic",
+            ],
         },
     ),
 }
@@ -261,3 +265,15 @@ CPU_BACKENDS = {
 
 # Backends whose programs the runtime of the toolchain runs on the machine of a build.
 HOST_BACKENDS = ["portable", "xnnpack", "openvino"]
+
+# Of backends with calibrated schemes, those that random inputs do not do for.
+CALIBRATED_WITH_DATA = ["xnnpack"]
+
+# What the group size of a quantized weight has to be a multiple of; 1 for other backends.
+GROUP_MULTIPLES = {
+    "mlx": 32,
+    "xnnpack": 32,
+}
+
+# Schemes that store weights in groups.
+GROUPED_SCHEMES = ["4w", "8da4w"]

@@ -147,6 +147,7 @@ def _executorch_export_impl(ctx):
             input_form = ctx.attr.input_form,
             quantization = ctx.attr.quantization,
             quantization_embedding = ctx.attr.quantization_embedding,
+            quantization_group_size = ctx.attr.quantization_group_size,
             model = model,
         ),
     ]

@@ -1,7 +1,7 @@
 """The rule `executorch_lower`; documented in //executorch:lower.bzl."""
 
 load("//executorch/private:actions.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
-load("//executorch/private:backends.bzl", "BACKENDS")
+load("//executorch/private:backends.bzl", "BACKENDS", "CALIBRATED_WITH_DATA", "GROUPED_SCHEMES", "GROUP_MULTIPLES")
 load("//executorch/private:memory.bzl", "AUTO", "memory_attr", "memory_of_weights")
 load("//executorch/private:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private:operators.bzl", "select_operators")
@@ -87,6 +87,54 @@ def _check_backend(ctx, exported, device):
                 "Export with {} = {}, or choose a device of another backend.".format(name, quoted(known)) if known else "Export without {}, or choose a device of another backend.".format(name),
             )
 
+    multiple = GROUP_MULTIPLES.get(backend, 1)
+    if exported.quantization in GROUPED_SCHEMES and exported.quantization_group_size % multiple:
+        refuse(
+            ctx,
+            "{} has quantization_group_size = {}, and the backend {} takes groups of {} weights or multiples of it.".format(
+                display_label(exported.label),
+                exported.quantization_group_size,
+                backend,
+                multiple,
+            ),
+            "Export with quantization_group_size = {}, which has to divide the widths of the layers.".format(multiple),
+        )
+
+def _check_scheme(ctx, exported, device):
+    """Refuses a scheme of the device that does not suit the program."""
+    backend = BACKENDS[device.backend]
+    scheme = device.options.get("scheme", backend.default_scheme)
+    if not scheme:
+        return
+    if exported.quantization or exported.quantization_embedding:
+        refuse(
+            ctx,
+            "{} has quantized weights, and the scheme \"{}\" of {} would quantize them again.".format(
+                display_label(exported.label),
+                scheme,
+                display_label(device.label),
+            ),
+            "Export without quantization, or choose a device without a scheme.",
+        )
+    if not calibrates(device):
+        return
+    if exported.model.task == GENERATION:
+        refuse(
+            ctx,
+            "{} generates text, and the scheme \"{}\" of {} is calibrated, which takes a program without a cache.".format(
+                display_label(exported.label),
+                scheme,
+                display_label(device.label),
+            ),
+            "Export a model of another task, or choose a device whose scheme is not calibrated, such as \"int8_dynamic\" of xnnpack.",
+        )
+    if device.backend in CALIBRATED_WITH_DATA and not ctx.file.calibration:
+        refuse(
+            ctx,
+            "The scheme \"{}\" of {} takes its ranges from inputs, and none are given.".format(scheme, display_label(device.label)),
+            "Write calibration = \"samples.safetensors\", or choose a device with a scheme that needs none, such as \"int8_dynamic\".",
+        )
+
 def calibrates(device):
     """Whether a lowering for a device runs the model to find ranges of numbers.
 
@@ -116,6 +164,7 @@ def lowering_key(ctx, device, exported):
 def _options(ctx, device):
     return {
         "allow_undelegated": ctx.attr.allow_undelegated,
+        "allow_unquantized": ctx.attr.allow_unquantized,
         "backend": device.backend,
         "backend_options": device.options,
         "external_data": ctx.attr.external_data,
@@ -142,6 +191,7 @@ def lower_for_device(ctx, device, exported, name):
     """
     model = exported.model
     _check_backend(ctx, exported, device)
+    _check_scheme(ctx, exported, device)
 
     options = ctx.actions.declare_file(name + ".options.json")
     ctx.actions.write(options, json.encode_indent(_options(ctx, device), indent = "  ") + "\n")
@@ -258,11 +308,16 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
         doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
               "an error, since such a program runs on the slow portable operators alone.",
     ),
+    "allow_unquantized": attr.bool(
+        doc = "Whether layers that the quantizer of the device's scheme does not take may stay as " +
+              "they are. Otherwise they are an error that names them.",
+    ),
     "calibration": attr.label(
         allow_single_file = [".safetensors"],
         doc = "What a device that computes in int8 is calibrated with: a tensor for each input, by " +
-              "its name, whose first dimension counts the samples. Seeded random ones without, which " +
-              "are enough to try a device and not to ship a model.",
+              "its name, whose first dimension counts the samples. XNNPACK has to have it. For " +
+              "microcontrollers and TOSA, seeded random ones stand in for it, which are enough to " +
+              "try a device and not to ship a model.",
     ),
     "external_data": attr.bool(
         doc = "Whether the weights go into a `.ptd` beside the program, which the app gives to the " +

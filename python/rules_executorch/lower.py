@@ -160,14 +160,13 @@ def check_calibration(
     """
     scheme = options.backend_options.get("scheme", backend.default_scheme)
     calibrated = scheme in backend.calibrated_schemes
-    quantizes = calibrated or (backend.quantizer is not None and bool(scheme))
     if given and not calibrated:
         raise UserError(
             f"Calibration data are given, and nothing of this lowering for {backend.name} is "
             "calibrated.",
             instead="Leave calibration out, or choose a device whose scheme needs it.",
         )
-    if quantizes and signature["options"]["quantization"] is not None:
+    if scheme and signature["options"]["quantization"] is not None:
         raise UserError(
             f'The export has quantized weights, and scheme = "{scheme}" of the device would '
             "quantize them again.",

@@ -82,6 +82,9 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
     assert table.generation == backend.generation
     assert tuple(table.schemes) == backend.schemes
     assert tuple(table.embedding_schemes) == backend.embedding_schemes
+    others = starlark("backends.bzl")
+    assert (name in others["CALIBRATED_WITH_DATA"]) == backend.needs_calibration
+    assert others["GROUP_MULTIPLES"].get(name, 1) == backend.group_multiple
 
 
 @pytest.mark.parametrize(
@@ -102,4 +105,6 @@ def test_operators_and_schemes_are_the_same():
     assert tuple(options["CUSTOM_OPS"]) == custom_ops.CUSTOM_OPS
     assert options["QUANTIZATIONS"] == list(quantize.SCHEMES)
     assert options["OTHER_QUANTIZATIONS"] == quantize.OTHER_SCHEMES
+    grouped = {name for name, scheme in quantize.SCHEMES.items() if scheme.grouped}
+    assert set(starlark("backends.bzl")["GROUPED_SCHEMES"]) == grouped
     assert options["EMBEDDING_QUANTIZATIONS"] == list(quantize.EMBEDDING_SCHEMES)

@@ -122,6 +122,58 @@ def backend_test_suite(name):
                 "Write an executorch_device of your own with options = {" + option + ", \"sdk_root\": \"/path/of/the/sdk\"}",
             ],
         )
+    executorch_device(
+        name = "int8_cpu",
+        backend = "xnnpack",
+        options = {"scheme": "int8"},
+        tags = ["manual"],
+    )
+    executorch_device(
+        name = "dynamic_int8_cpu",
+        backend = "xnnpack",
+        options = {"scheme": "int8_dynamic"},
+        tags = ["manual"],
+    )
+    executorch_export(
+        name = "export_8da4w",
+        max_cache_len = 64,
+        model = ":hf_sharded",
+        quantization = "8da4w",
+        tags = ["manual"],
+    )
+    refusal_test(
+        name = "calibration_missing_test",
+        rule = executorch_lower,
+        device = ":int8_cpu",
+        exported = ":export_images",
+        words = [
+            "The scheme \"int8\" of //tests/starlark:int8_cpu takes its ranges from inputs, and none are given.",
+            "Write calibration = ",
+        ],
+    )
+    refusal_test(
+        name = "calibration_for_dynamic_test",
+        rule = executorch_lower,
+        calibration = ":samples",
+        device = ":dynamic_int8_cpu",
+        exported = ":export_images",
+        words = ["calibration is set, and nothing of a lowering for //tests/starlark:dynamic_int8_cpu is calibrated."],
+    )
+    refusal_test(
+        name = "calibration_of_text_test",
+        rule = executorch_lower,
+        calibration = ":samples",
+        device = ":int8_cpu",
+        exported = ":export_texts",
+        words = ["//tests/starlark:export_texts generates text, and the scheme \"int8\"", "\"int8_dynamic\" of xnnpack"],
+    )
+    refusal_test(
+        name = "quantized_twice_test",
+        rule = executorch_lower,
+        device = ":dynamic_int8_cpu",
+        exported = ":export_8da4w",
+        words = ["//tests/starlark:export_8da4w has quantized weights", "would quantize them again", "Export without quantization"],
+    )
     refusal_test(
         name = "lower_generation_test",
         rule = executorch_lower,
@@ -165,6 +217,9 @@ def backend_test_suite(name):
     native.test_suite(
         name = name,
         tests = [
+            "calibration_for_dynamic_test",
+            "calibration_missing_test",
+            "calibration_of_text_test",
             "calibration_test",
             "calibration_unused_test",
             "device_option_value_test",
@@ -177,5 +232,6 @@ def backend_test_suite(name):
             "lower_qualcomm_sm8750_test",
             "lower_samsung_e9955_test",
             "lower_samsung_e9965_test",
+            "quantized_twice_test",
         ],
     )

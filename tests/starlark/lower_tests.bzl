@@ -65,6 +65,7 @@ def _options_test_impl(ctx):
         env,
         {
             "allow_undelegated": True,
+            "allow_unquantized": False,
             "backend": "xnnpack",
             "backend_options": {"per_op_mode": True},
             "external_data": False,
@@ -233,6 +234,24 @@ def lower_test_suite(name):
             "Export with quantization = \"8da4w\" or \"8da8w\"",
         ],
     )
+    executorch_export(
+        name = "export_groups_of_24",
+        max_cache_len = 64,
+        model = ":hf_sharded",
+        quantization = "8da4w",
+        quantization_group_size = 24,
+        tags = ["manual"],
+    )
+    refusal_test(
+        name = "lower_group_size_test",
+        rule = executorch_lower,
+        device = device,
+        exported = ":export_groups_of_24",
+        words = [
+            "//tests/starlark:export_groups_of_24 has quantization_group_size = 24, and the backend xnnpack takes groups of 32 weights or multiples of it.",
+            "Export with quantization_group_size = 32",
+        ],
+    )
     refusal_test(
         name = "lower_no_schemes_test",
         rule = executorch_lower,
@@ -251,7 +270,7 @@ def lower_test_suite(name):
         rule = executorch_device,
         backend = "xnnpack",
         options = {"compute_units": "all"},
-        words = ["The backend xnnpack has no option \"compute_units\".", "It takes non_static_weights, per_op_mode."],
+        words = ["The backend xnnpack has no option \"compute_units\".", "It takes non_static_weights, per_op_mode, scheme."],
     )
     refusal_test(
         name = "device_no_options_test",
@@ -279,6 +298,7 @@ def lower_test_suite(name):
             "lower_bfloat16_test",
             "lower_external_test",
             "lower_no_external_data_test",
+            "lower_group_size_test",
             "lower_no_schemes_test",
             "lower_options_test",
             "lower_packages_test",

@@ -18,6 +18,7 @@ FIELDS = {
     "dtype": "string: dtype of parameters, cache and activations; `auto` is the checkpoint's.",
     "input_form": "string: `input_ids` or `inputs_embeds`.",
     "quantization": "string: scheme of the linear layers, or empty.",
+    "quantization_group_size": "int: weights that share a scale, for schemes with groups.",
     "quantization_embedding": "string: scheme of the embeddings, or empty.",
     "model": "`HfModelInfo` of the model that was exported.",
 }

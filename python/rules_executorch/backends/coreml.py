@@ -52,6 +52,8 @@ BACKEND = Backend(
     runtime_name="CoreMLBackend",
     dtypes=("float32", "float16"),
     partitioners=_partitioners,
+    schemes=("4w", "8w"),
+    embedding_schemes=("4w", "8w"),
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     options_schema={
         "type": "object",

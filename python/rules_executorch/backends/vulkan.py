@@ -42,6 +42,10 @@ OPTIONS: dict[str, Any] = {
     },
 }
 
+SCHEMES = ("8da4w", "4w")
+EMBEDDING_SCHEMES = ("4w",)
+"""Those with shaders of their own; weights of other schemes would be dequantized at every call."""
+
 PATCHES = (
     lazy_patch(
         "vulkan",
@@ -77,6 +81,8 @@ BACKEND = Backend(
     runtime_name="VulkanBackend",
     dtypes=("float32", "float16"),
     partitioners=_partitioners,
+    schemes=SCHEMES,
+    embedding_schemes=EMBEDDING_SCHEMES,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": OPTIONS},

@@ -175,13 +175,16 @@ def test_schemes_without_kernels_are_refused_at_once(
         check_quantization(find_backend(backend), given)
 
 
-def test_program_runs_with_every_layer_delegated(workspace: Path, llama: Checkpoint) -> None:
+@pytest.mark.parametrize("scheme", ["8da4w", "8da8w"])
+def test_program_runs_with_every_layer_delegated(
+    workspace: Path, llama: Checkpoint, scheme: str
+) -> None:
     options = ExportOptions(
         max_cache_len=16,
-        quantization=Quantization("8da4w"),
+        quantization=Quantization(scheme),
         custom_ops=("custom_kv_cache", "custom_sdpa"),
     )
-    built = build(workspace / "llama_8da4w", llama, options, LowerOptions(backend="xnnpack"))
+    built = build(workspace / f"llama_{scheme}", llama, options, LowerOptions(backend="xnnpack"))
     counted = built.lowered.delegation["forward"]
     assert counted.delegated["aten::linear"] == 7 * LLAMA["num_hidden_layers"] + 1
     assert not [name for name in counted.undelegated if name.startswith("torchao::")]
