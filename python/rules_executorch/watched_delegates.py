@@ -8,7 +8,7 @@ compiles one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from executorch.exir.backend import backend_api
@@ -45,17 +45,19 @@ def watched_delegates(progress: Progress, around: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _counted(backend_id: str, progress: Progress) -> Iterator[None]:
-    backends = [cls for cls in BackendDetails.__subclasses__() if cls.__name__ == backend_id]
-    if not backends:
+    with contextlib.ExitStack() as stack:
+        # A worker that has imported a backend again, as MLX's is for each lowering, has several.
+        for backend in BackendDetails.__subclasses__():
+            if backend.__name__ == backend_id:
+                counted = _counting(backend.preprocess, progress)
+                stack.enter_context(replaced(backend, "preprocess", staticmethod(counted)))
         yield
-        return
-    (backend,) = backends
-    preprocess = backend.preprocess
 
+
+def _counting(preprocess: Callable[..., Any], progress: Progress) -> Callable[..., Any]:
     def counted(*args: Any, **kwargs: Any) -> Any:
         result = preprocess(*args, **kwargs)
         progress.step()
         return result
 
-    with replaced(backend, "preprocess", staticmethod(counted)):
-        yield
+    return counted
