@@ -21,7 +21,7 @@ from rules_executorch.external_data import write_data
 from rules_executorch.lower import check_lowering
 from rules_executorch.manifest import Inputs, make_manifest, render_report
 from rules_executorch.opened_data import check_data, inspect_data, open_data, render
-from rules_executorch.options import ExportOptions, LowerOptions
+from rules_executorch.options import ExportOptions, LowerOptions, Quantization
 from rules_executorch.parity import RuntimeProgram
 from rules_executorch.provenance import make_provenance
 from rules_executorch.release import write_release
@@ -123,6 +123,19 @@ def test_programs_with_the_same_weights_have_the_same_data(
     assert {other.digest() for other in others} == {llama_split.digest()}
     # So any of them runs with the data of any other.
     assert torch.isfinite(logits(others[0].program, llama_split.data)).all()
+
+
+def test_quantized_weights_and_their_scales_leave_too(workspace: Path) -> None:
+    checkpoint = make_checkpoint(workspace / "quantized", LLAMA | {"num_hidden_layers": 1})
+    options = dataclasses.replace(OPTIONS, quantization=Quantization("8da4w", embedding="8w"))
+    lowering = LowerOptions(backend="xnnpack")
+    whole = build(workspace / "quantized_whole", checkpoint, options, lowering)
+    found = split(workspace / "quantized_split", checkpoint, options, "xnnpack")
+    assert torch.equal(logits(whole.path, None), logits(found.program, found.data))
+    dtypes = {tensor.dtype for tensor in inspect_data(found.data)}
+    assert dtypes == {"int8", "float32", None}
+    sizes = found.built.info.sizes
+    assert sizes["constants"] < 1000 and sizes["named_data"] == 0
 
 
 def test_vulkan_asks_for_its_weights_by_name(workspace: Path) -> None:
