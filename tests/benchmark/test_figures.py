@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rules_executorch.benchmark import FIGURES, summarize
 from rules_executorch.files import write_json
 from tools.benchmark import benchmark, builds
 from tools.benchmark.benchmark import KEYS, SECTIONS, Context, Measurement
@@ -239,10 +240,13 @@ def test_speed_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(command: list[str], **_: object) -> None:
         targets.append(command[command.index("--") - 1])
         assert command[command.index("--runs") + 1] == "4"
-        ours = [{"prefill_tokens_per_s": 90.0, "decode_tokens_per_s": 30.0}] * 4
-        plain = [{"prefill_tokens_per_s": 30.0, "decode_tokens_per_s": 20.0}] * 4
+        others = dict.fromkeys(FIGURES, 1.0)
+        ours = [others | {"prefill_tokens_per_s": 90.0, "decode_tokens_per_s": 30.0}] * 4
+        plain = [others | {"prefill_tokens_per_s": 30.0, "decode_tokens_per_s": 20.0}] * 4
         path = Path(command[command.index("--json") + 1])
-        write_json(str(path), {"runs": {"ours": ours, "plain": plain}, "summary": {}})
+        # Sorted by name, the baseline comes first.
+        runs = {"z_ours": ours, "plain": plain}
+        write_json(str(path), {"runs": runs, "summary": summarize(runs)})
 
     monkeypatch.setattr(benchmark.subprocess, "run", run)
     figures = Figures()
