@@ -24,7 +24,9 @@ def workspace(app_workspace: Callable[[str], Workspace]) -> Workspace:
 def test_another_platform_gets_no_program(workspace: Workspace) -> None:
     run = workspace.bazel("build", "//:assistant", ok=False)
     refusal = run.refusal("//:assistant")
-    assert "//:iphone_xnnpack, which wants @platforms//cpu:aarch64, @platforms//os:ios" in refusal
+    assert (
+        "ios_arm64_coreml_fp16, which wants @platforms//cpu:aarch64, @platforms//os:ios" in refusal
+    )
     assert "the platform does not have @platforms//cpu:aarch64, @platforms//os:ios" in refusal
 
 
@@ -38,7 +40,12 @@ def test_the_folder_is_for_the_iphone(workspace: Workspace) -> None:
         "tokenizer_config.json",
     }
     program = inspect_program(str(folder / "model.pte"))
-    assert set(program.methods["forward"].delegates) == {"XnnpackBackend"}
+    assert set(program.methods["forward"].delegates) == {"CoreMLBackend"}
     assert program.constants["get_max_context_len"] == 32
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["program"]["bytes"] == (folder / "model.pte").stat().st_size
+    assert manifest["methods"]["forward"]["delegation"]["share"] == 1
+    assert manifest["lower"]["options"]["backend_options"] == {
+        "compute_precision": "float16",
+        "deployment_target": "iOS18",
+    }
