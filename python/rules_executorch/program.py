@@ -148,10 +148,16 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
 
     for tensor in signature["parameters"]:
         name = tensor["name"]
-        put(name, weights.tensor(found[name]).to(getattr(torch, tensor["dtype"])))
+        source = weights.tensor(found[name])
+        value = source.to(getattr(torch, tensor["dtype"]))
+        put(name, value)
+        if value is not source:
+            weights.release(found[name])
     for weight in signature["quantized"]:
-        values = weights.tensor(found[sources[weight["name"]]]).to(DTYPES[signature["dtype"]])
-        parts = quantize_weight(values, weight)
+        name = found[sources[weight["name"]]]
+        parts = quantize_weight(weights.tensor(name).to(DTYPES[signature["dtype"]]), weight)
+        # What was made of it is kept, so that source and result need not fit together.
+        weights.release(name)
         for name, part in zip(weight["parts"], parts, strict=True):
             put(name, part)
 

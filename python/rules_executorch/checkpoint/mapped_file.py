@@ -50,3 +50,14 @@ class MappedFile:
     def read(self, start: int, length: int) -> bytes:
         """A copy of `length` bytes from `start`; fewer where the file ends."""
         return self.buffer[start : start + length]
+
+    def release(self, start: int, length: int) -> None:
+        """Gives back the memory of the pages that lie within a range.
+
+        They are read from the file again when they are next used; what was written to them is
+        lost.
+        """
+        first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+        last = (start + length) // mmap.PAGESIZE * mmap.PAGESIZE
+        if last > first:
+            self.buffer.madvise(mmap.MADV_DONTNEED, first, last - first)

@@ -175,3 +175,8 @@ class SafetensorsFile:
             self._file.buffer, dtype=dtype, count=entry.num_elements, offset=entry.begin
         )
         return flat.reshape(entry.shape)
+
+    def release(self, name: str) -> None:
+        """Gives back the memory of a tensor that was read; see `MappedFile.release`."""
+        entry = self.entries[name]
+        self._file.release(entry.begin, entry.num_bytes)

@@ -60,6 +60,12 @@ class Weights:
         value = self._load(name)
         return value if dtype is None else value.to(dtype)
 
+    def release(self, name: str) -> None:
+        """Says that a tensor was used and may leave memory; it is there again when it is read.
+
+        Nothing may have been written to it.
+        """
+
     def __enter__(self) -> Weights:
         return self
 
@@ -194,6 +200,9 @@ class SafetensorsWeights(Weights):
 
     def _load(self, name: str) -> torch.Tensor:
         return self._files[name].tensor(name)
+
+    def release(self, name: str) -> None:
+        self._files[name].release(name)
 
 
 def open_weights(files: Sequence[str]) -> Weights:

@@ -55,6 +55,16 @@ def test_tensors_outlive_the_weights(tmp_path: Path) -> None:
     assert value.sum() == 5
 
 
+def test_released_pages_are_read_again(tmp_path: Path) -> None:
+    weights = weights_of(tmp_path, {"a": torch.ones(1 << 16), "b": torch.ones(3)})
+    for name in weights.names():
+        weights.tensor(name).fill_(7)
+        weights.release(name)
+    # Only what lies within whole pages is given back, and with it what was written there.
+    assert set(weights.tensor("a").tolist()) == {1, 7}
+    assert weights.tensor("b").tolist() == [7, 7, 7]
+
+
 def test_resolve_finds_all(tmp_path: Path) -> None:
     assert weights_of(tmp_path, tensors()).resolve(MODEL) == {name: name for name in MODEL}
 
