@@ -6,6 +6,8 @@ import contextlib
 import io
 import logging
 import os
+import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 
@@ -16,9 +18,12 @@ def quiet_libraries() -> None:
     torchao names each compiled extension that is made for other hardware, torch's pytree a
     deprecation inside torchao, copyreg one inside torch, exir one of its own operators, and repeats
     for every program that the initial values of a cache are not stored. coremltools names each
-    part that macOS alone has and draws bars, and ExecuTorch's Core ML code says for every delegate
-    which systems run it.
+    part that macOS alone has, draws bars, and remarks that the infinity of a mask is one in float16
+    too; ExecuTorch's Core ML code says for every delegate which systems run it. Its Vulkan code
+    lowers the level of the root logger, and names each operator that it leaves to the CPU, which
+    is in the report; hence no remark of any logger gets through.
     """
+    logging.disable(logging.INFO)
     os.environ.setdefault("ET_COREML_LOG_LEVEL", "ERROR")
     os.environ.setdefault("TQDM_DISABLE", "1")
     logging.getLogger("coremltools").setLevel(logging.ERROR)
@@ -31,6 +36,7 @@ def quiet_libraries() -> None:
     warnings.filterwarnings("ignore", message="Mutation on a buffer in the model is detected")
     warnings.filterwarnings("ignore", message="While compiling, we found certain side effects")
     warnings.filterwarnings("ignore", message="_check_is_size will be removed")
+    warnings.filterwarnings("ignore", "overflow encountered in cast", module="coremltools")
 
 
 @contextlib.contextmanager
@@ -43,3 +49,21 @@ def quiet_tracing() -> Iterator[None]:
         except BaseException:
             captured.seek(0)
             raise
+
+
+@contextlib.contextmanager
+def quiet_loading() -> Iterator[None]:
+    """Silences what C++ libraries write on standard error as they are loaded, unless it fails."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as captured:
+        os.dup2(captured.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            captured.seek(0)
+            os.write(saved, captured.read())
+            raise
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)

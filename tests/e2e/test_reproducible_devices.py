@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nested import Workspace, copy_checkout, environment
+from nested import Run, Workspace, copy_checkout, environment
 
 RUNFILES = Path(__file__).resolve().parents[2]
 TARGET = "//tests/devices:artifacts"
@@ -61,11 +62,16 @@ def digest(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def digests(there: Checkout) -> dict[str, tuple[str, str]]:
-    """Path below the folder of outputs: digest here, digest there."""
+def built(there: Checkout) -> Run:
     run = there.bazel("build", TARGET)
     lowered = run.executed["ExecutorchLower"]
     assert lowered >= 14, f"{lowered} programs were lowered:\n{run.text}"
+    return run
+
+
+@pytest.fixture(scope="module")
+def digests(there: Checkout, built: Run) -> dict[str, tuple[str, str]]:
+    """Path below the folder of outputs: digest here, digest there."""
     found = {}
     for line in there.query("cquery", "--output=files", TARGET).splitlines():
         name = line.split("/bin/", 1)[1]
@@ -83,3 +89,7 @@ def test_every_artifact_is_compared(digests: dict[str, tuple[str, str]]) -> None
 def test_the_bytes_are_the_same(digests: dict[str, tuple[str, str]]) -> None:
     different = sorted(name for name, (here, there) in digests.items() if here != there)
     assert different == []
+
+
+def test_no_action_has_anything_to_say(built: Run) -> None:
+    assert re.findall("^INFO: From (.*)", built.text, re.MULTILINE) == []

@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Backend, Needs
+from rules_executorch.noise import quiet_loading
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
 
 
 def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
-    from executorch.backends.openvino.partitioner import OpenvinoPartitioner
     from executorch.exir.backend.compile_spec_schema import CompileSpec
+
+    # Its package loads the tokenizers, which say so.
+    with quiet_loading():
+        from executorch.backends.openvino.partitioner import OpenvinoPartitioner
 
     return [OpenvinoPartitioner([CompileSpec("device", options.get("device", "CPU").encode())])]
 
