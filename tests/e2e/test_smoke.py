@@ -79,6 +79,31 @@ def test_other_weights_are_lowered_and_not_exported(workspace: Workspace) -> Non
     assert "ExecutorchExport" not in run.executed
 
 
+LACKING = """\
+load("@rules_executorch//executorch:defs.bzl", "executorch_device", "executorch_lower")
+
+executorch_device(name = "device", backend = "portable", allowed_operators = ["aten::*"])
+executorch_lower(name = "program", device = ":device", exported = "//:export")
+"""
+
+
+def test_an_operator_that_the_runtime_lacks_fails_a_plain_build(workspace: Workspace) -> None:
+    visible = 'name = "export",\n    visibility = ["//lacking:__pkg__"],'
+    workspace.edit("BUILD.bazel", 'name = "export",', visible)
+    (workspace.folder / "lacking").mkdir()
+    (workspace.folder / "lacking/BUILD.bazel").write_text(LACKING)
+    run = workspace.bazel("build", "//lacking:program", ok=False)
+    refusal = run.refusal("//lacking:program")
+    assert "operators that the runtime of //lacking:device lacks" in refusal
+    assert "It would pass with these in allowed_operators" in refusal
+    assert '"dim_order_ops::_to_dim_order_copy.out"' in refusal
+
+    workspace.edit("lacking/BUILD.bazel", '"aten::*"', '"aten::*", "dim_order_ops::*"')
+    run = workspace.bazel("build", "//lacking:program")
+    assert run.executed["ExecutorchCheck"] == 1
+    assert "ExecutorchLower" not in run.executed
+
+
 DEEP = """\
 load(
     "@rules_executorch//executorch:defs.bzl",
