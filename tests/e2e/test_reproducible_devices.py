@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from nested import Run, Workspace, copy_checkout, environment
 
-RUNFILES = Path(__file__).resolve().parents[2]
+# Not resolved: the checkout has the sources alone.
+RUNFILES = Path(__file__).parents[2]
 TARGET = "//tests/devices:artifacts"
 
 
@@ -54,11 +55,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 def digest(path: Path) -> str:
-    """sha256 of a file, or of the names and contents of a folder's files."""
-    if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    return " ".join(f"{file.relative_to(path)}:{digest(file)}" for file in files)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +80,7 @@ def test_every_artifact_is_compared(digests: dict[str, tuple[str, str]]) -> None
     suffixes = {Path(name).suffix for name in digests}
     assert {".pte", ".json", ".md", ".tar"} <= suffixes
     assert sum(name.endswith(".pte") for name in digests) >= 16
-    assert any(Path(name).name == "assets" for name in digests), "no folder for an app"
+    assert "tests/apps/assets/model.pte" in digests, "no folder for an app"
 
 
 def test_the_bytes_are_the_same(digests: dict[str, tuple[str, str]]) -> None:
