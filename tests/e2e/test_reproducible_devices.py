@@ -78,7 +78,7 @@ def digests(there: Checkout, built: Run) -> dict[str, tuple[str, str]]:
 
 def test_every_artifact_is_compared(digests: dict[str, tuple[str, str]]) -> None:
     suffixes = {Path(name).suffix for name in digests}
-    assert {".pte", ".json", ".md", ".tar"} <= suffixes
+    assert {".pte", ".ptd", ".json", ".md", ".tar"} <= suffixes
     assert sum(name.endswith(".pte") for name in digests) >= 16
     assert "tests/apps/assets/model.pte" in digests, "no folder for an app"
 
