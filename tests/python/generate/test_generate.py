@@ -180,7 +180,19 @@ def test_a_file_that_is_no_program(built: Built, capfd) -> None:
     other = str(built.folder / "config.json")
     assert main([*built.arguments(), "--prompt", "x", "--program", other]) == 1
     out, err = capfd.readouterr()
-    assert "cannot load" in err and "config.json" in err
+    assert "config.json" in err and "does not have the file identifier ET" in err
+    assert out == ""
+
+
+def test_a_program_that_the_runner_cannot_run(built: Built, capfd, tmp_path: Path) -> None:
+    """It needs an operator that no runtime has."""
+    program = tmp_path / "odd.pte"
+    data = (built.folder / "model.pte").read_bytes()
+    assert b"aten::embedding" in data
+    program.write_bytes(data.replace(b"aten::embedding", b"aten::no_such_op"[:15]))
+    assert main([*built.arguments(), "--prompt", "x", "--program", str(program)]) == 1
+    out, err = capfd.readouterr()
+    assert "failed on" in err and "odd.pte" in err
     assert "The runner's log ends with" in err
     assert out == ""
 
