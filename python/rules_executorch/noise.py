@@ -11,6 +11,20 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 
+_LOGGERS = (
+    "coremltools",
+    "executorch.exir.pass_manager",
+    "torch._export",
+    "torch.export",
+    "torch.utils._pytree",
+    "torchao",
+)
+
+
+def _errors(record: logging.LogRecord) -> bool:
+    """A filter, since some of the libraries set the level of their logger as they are loaded."""
+    return record.levelno >= logging.ERROR
+
 
 def quiet_libraries() -> None:
     """Silences them; called before torch is imported. Errors stay.
@@ -26,12 +40,10 @@ def quiet_libraries() -> None:
     logging.disable(logging.INFO)
     os.environ.setdefault("ET_COREML_LOG_LEVEL", "ERROR")
     os.environ.setdefault("TQDM_DISABLE", "1")
-    logging.getLogger("coremltools").setLevel(logging.ERROR)
-    logging.getLogger("executorch.exir.pass_manager").setLevel(logging.ERROR)
-    logging.getLogger("torchao").setLevel(logging.ERROR)
-    logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
-    logging.getLogger("torch.export").setLevel(logging.ERROR)
-    logging.getLogger("torch._export").setLevel(logging.ERROR)
+    for name in _LOGGERS:
+        # The level is that of the loggers below it as well.
+        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).addFilter(_errors)
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
     warnings.filterwarnings("ignore", message="Mutation on a buffer in the model is detected")
     warnings.filterwarnings("ignore", message="While compiling, we found certain side effects")

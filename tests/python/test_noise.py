@@ -13,6 +13,8 @@ logging.basicConfig(level=logging.INFO)
 logging.getLogger().setLevel(logging.INFO)
 logging.info("a remark")
 logging.getLogger("library").warning("a warning")
+logging.getLogger("torchao").setLevel(logging.WARNING)
+logging.getLogger("torchao").warning("a remark")
 """
 
 LOADING = """
