@@ -420,9 +420,9 @@ def programs(context: Context, figures: Figures) -> None:
 def peers(context: Context, figures: Figures) -> None:
     """transformers' own ExecutorchExporter beside ours, on a model that it exports in minutes."""
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "exporter": []}
-    for run in range(context.stock_runs):
+    for run in range(context.runs):
         for kind, measured in found.items():
-            say(f"a small model, {kind}, run {run + 1} of {context.stock_runs}")
+            say(f"a small model, {kind}, run {run + 1} of {context.runs}")
             with tempfile.NamedTemporaryFile(suffix=".json") as file:
                 arguments = ["--kind", kind, "--root", str(context.root), "--json", file.name]
                 arguments += [] if context.small else ["--smollm2"]
@@ -479,7 +479,7 @@ SECTIONS: dict[str, Measurement] = {
         lambda c: 60 + 260 * c.builds + (2000 if c.all_stock_runs else 0),
     ),
     "programs": Measurement("Speed of programs", programs, lambda c: 240 + 30 * max(c.runs, 3)),
-    "peers": Measurement("ExecutorchExporter", peers, lambda c: 150 * c.stock_runs),
+    "peers": Measurement("ExecutorchExporter", peers, lambda c: 40 * c.runs),
 }
 
 
