@@ -53,11 +53,14 @@ with open(counter, "a") as file:
     file.write("install\\n")
 text = pathlib.Path(sys.argv[-1].partition("=")[2]).read_text()
 folder = pathlib.Path(site_packages)
-on_cpu_index = behaviour == "torch-on-cpu-index" and "--extra-index-url" in sys.argv
+on_cpu_index = behaviour.startswith("torch-on-cpu-index") and "--extra-index-url" in sys.argv
 if behaviour.startswith("torch-") and "torch==" in text and not on_cpu_index:
     if not (folder / "torch.py").exists():
         if behaviour == "torch-unreachable":
             print("WARNING: Retrying after NewConnectionError")
+        if behaviour.endswith("-constrained"):
+            print("ERROR: Cannot install torch==2.13.0+cpu because these package versions conflict")
+            sys.exit("ERROR: ResolutionImpossible: for help visit")
         sys.exit("ERROR: No matching distribution found for torch==2.13.0+cpu")
 if behaviour == "hang":
     time.sleep(600)

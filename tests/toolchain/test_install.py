@@ -165,8 +165,11 @@ def test_torch_is_looked_for_on_the_cpu_index(
     tmp_path: Path, interpreter: Interpreter, fake_pip: Callable[..., PipFor]
 ) -> None:
     """Where pip as configured has no CPU build, PyTorch's index is asked for torch alone."""
-    install.environment(interpreter, tmp_path / "cache", [_BASE], fake_pip("torch-on-cpu-index"))
-    assert _installs(tmp_path) == 3
+    for behaviour in ("torch-on-cpu-index", "torch-on-cpu-index-constrained"):
+        folder = tmp_path / behaviour
+        before = _installs(tmp_path)
+        install.environment(interpreter, folder, [_BASE], fake_pip(behaviour))
+        assert _installs(tmp_path) - before == 3
 
 
 def test_torch_that_is_nowhere(
@@ -198,6 +201,12 @@ def test_no_network(
         ("SSLError(SSLCertVerificationError(1, 'CERTIFICATE_VERIFY_FAILED'))", "PIP_CERT"),
         ("NewConnectionError: Failed to establish a new connection", "cannot be reached"),
         ("ERROR: No matching distribution found for numpy==2.0", "no wheel of numpy"),
+        (
+            "ERROR: Cannot install numpy==2.0 because these package versions have conflicting "
+            "dependencies.\n    The user requested (constraint) numpy<=3\n"
+            "ERROR: ResolutionImpossible: for help visit",
+            "no wheel of numpy.*PIP_CONSTRAINT",
+        ),
         ("Something else", "pip could not install"),
     ],
 )

@@ -27,10 +27,12 @@ _COLLECTING = re.compile(
     r"|Processing \S*/(?P<wheel>[^/]+?-[^/]+?)-[^/\s]+\.whl)"
 )
 _FETCHING = re.compile(r"^\s+Downloading \S+ \((?P<size>[^)]+)\)")
+# The last is what pip says of a wheel that it does not find where it has constraints as well.
 _MISSING = re.compile(
     r"(?:No matching distribution found for|Could not find a version that satisfies the "
-    r"requirement) (?P<name>[A-Za-z0-9._-]+)"
+    r"requirement|Cannot install) (?P<name>[A-Za-z0-9._-]+)"
 )
+_CONSTRAINED = ", and see that the constraints of pip's settings (PIP_CONSTRAINT) allow it"
 _MISMATCH = re.compile(r"^\s+(?P<requirement>[A-Za-z0-9._-]+==\S+) from ", re.MULTILINE)
 _NETWORK = (
     "NewConnectionError",
@@ -195,7 +197,7 @@ def explain(output: str) -> str:
     if match := _MISSING.search(output):
         return (
             f"pip finds no wheel of {match['name']} for this machine ({sys.platform}) at the "
-            "locked version. Point PIP_INDEX_URL or PIP_FIND_LINKS at a place that has it."
-            f"\n{tail}"
+            "locked version. Point PIP_INDEX_URL or PIP_FIND_LINKS at a place that has it"
+            f"{_CONSTRAINED if '(constraint)' in output else ''}.\n{tail}"
         )
     return f"pip could not install the locked wheels:\n{tail}"
