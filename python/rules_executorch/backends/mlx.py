@@ -5,7 +5,6 @@ Rests on `executorch.backends.mlx`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
     from executorch.backends.mlx.partitioner import MLXPartitioner
 
-    # On import it asks for a table of every graph on standard error; the report has the same.
-    logging.getLogger("executorch.backends.mlx").setLevel(logging.WARNING)
     return [MLXPartitioner()]
 
 
