@@ -17,7 +17,7 @@ FIELDS = {
     "weights": "List of Files: the safetensors files with their index, or the one GGUF file.",
     "weight_bytes": "int: size of the files with weights, where their repository knows it, or 0.",
     "config": "File: `config.json` reduced to the keys that shape the graph. Two fine-tunes of one " +
-              "architecture have the same bytes here, and so share an export.",
+              "architecture have the same bytes here, and so the same export.",
     "description": "File: `model.json`, what the rules know about the model (end-of-sequence ids, " +
                    "vocabulary, tokenizer, positions, parameters, licence).",
     "license": "string: the licence that the target declares, or an empty one.",
