@@ -25,7 +25,7 @@ COMMAND_ATTRS = {
     ),
 }
 
-# The interpreter sees these variables and no others; see environment.py for what it sets itself.
+# The interpreter sees these variables and no others; see action/environment.py for what it sets itself.
 COMMAND_ENV = {
     "LC_ALL": "C.UTF-8",
     "OMP_NUM_THREADS": "1",

@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from rules_executorch import commands, environment, worker
-from rules_executorch.errors import UserError
-from rules_executorch.noise import quiet_libraries
+from rules_executorch import commands
+from rules_executorch.action import environment, worker
+from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common.errors import UserError
 
 PROG = "rules_executorch"
 

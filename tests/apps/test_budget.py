@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rules_executorch.budget import Budget, check_budget
 from rules_executorch.cli import main
+from rules_executorch.records.budget import Budget, check_budget
 
 MANIFEST: dict[str, Any] = {
     "program": {"name": "program.pte", "bytes": 3_000_000, "sha256": "0" * 64},

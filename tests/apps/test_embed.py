@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rules_executorch import embed
 from rules_executorch.cli import main
+from rules_executorch.program import embed
 
 
 def run(folder: Path, *more: str, content: bytes = bytes(range(100))) -> int:

@@ -11,9 +11,9 @@ from executorch.codegen.gen import get_custom_build_selector, parse_yaml_files
 from executorch.codegen.tools import gen_all_oplist, gen_oplist
 
 from rules_executorch.cli import main
-from rules_executorch.errors import UserError
-from rules_executorch.inspect import inspect_program
-from rules_executorch.selected_operators import read_operator_names
+from rules_executorch.common.errors import UserError
+from rules_executorch.program.inspect import inspect_program
+from rules_executorch.program.operator_selection import read_operator_names
 
 PROGRAMS = [Path(f"models/tiny_llama_{backend}.pte") for backend in ("portable", "xnnpack")]
 MERGED = Path("tests/apps/operators.yaml")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rules_executorch.benchmark import FIGURES, summarize
-from rules_executorch.files import write_json
+from rules_executorch.common.files import write_json
+from rules_executorch.run.benchmark import FIGURES, summarize
 from tools.benchmark import benchmark, builds
 from tools.benchmark.benchmark import KEYS, SECTIONS, Context, Measurement
 from tools.benchmark.figures import BEGIN, END, Figures, write_markdown

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from rules_executorch import inspect as inspection
 from rules_executorch.backends import find_backend
+from rules_executorch.program import inspect as inspection
 
 PROGRAMS = Path(__file__).parents[2] / "models"
 PREFIX = "tiny_llama_all_devices_on_"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from nested import Workspace
 
-from rules_executorch.inspect import inspect_program
+from rules_executorch.program.inspect import inspect_program
 
 
 @pytest.fixture(scope="module")

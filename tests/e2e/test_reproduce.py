@@ -11,7 +11,7 @@ import pytest
 from nested import CHECKOUT, Workspace, cache
 
 from rules_executorch.cli import main
-from rules_executorch.reproduce import find_bazel, remove
+from rules_executorch.records.reproduce import find_bazel, remove
 
 UNSOUND = """
 genrule(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rules_executorch.cli import main
-from rules_executorch.errors import UserError
-from rules_executorch.opened_data import check_data, inspect_data
+from rules_executorch.common.errors import UserError
+from rules_executorch.program.ptd import check_data, inspect_data
 
 HERE = Path("tests/external_data")
 PROGRAM, DATA = HERE / "split_xnnpack.pte", HERE / "split_xnnpack.ptd"

@@ -121,7 +121,7 @@ def measure(shape: Shape, *, stock: bool, quantized: bool) -> dict[str, Any]:
         Wall and processor seconds of each stage, peak resident bytes after each, and the digest
         of the `.pte`.
     """
-    from rules_executorch.noise import quiet_libraries
+    from rules_executorch.action.quiet import quiet_libraries
 
     quiet_libraries()
     import torch

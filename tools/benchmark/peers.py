@@ -65,12 +65,12 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     from rules_executorch.checkpoint.config import load_config
     from rules_executorch.checkpoint.safetensors_writer import write
     from rules_executorch.checkpoint.weights import open_weights
-    from rules_executorch.export import export_model
-    from rules_executorch.lower import lower_program
-    from rules_executorch.operators import load_llm_operators
-    from rules_executorch.options import ExportOptions, LowerOptions
-    from rules_executorch.program import bind_weights, read_program, write_program
-    from rules_executorch.runner_contract import constant_methods
+    from rules_executorch.export.generation import export_model
+    from rules_executorch.export.options import ExportOptions, LowerOptions
+    from rules_executorch.export.pt2 import bind_weights, read_program, write_program
+    from rules_executorch.lower.pipeline import lower_program
+    from rules_executorch.program.operator_libraries import load_llm_operators
+    from rules_executorch.program.runner_contract import constant_methods
 
     load_llm_operators()
     path, exported, program = (str(folder / name) for name in ("config.json", "x.pt2", "x.pte"))
@@ -163,7 +163,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", required=True, help="write the measurement to this file")
     args = parser.parse_args(argv)
     sys.path.insert(0, str(Path(args.root, "python")))
-    from rules_executorch.noise import quiet_libraries
+    from rules_executorch.action.quiet import quiet_libraries
 
     quiet_libraries()
     with tempfile.TemporaryDirectory() as folder:

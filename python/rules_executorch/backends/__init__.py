@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rules_executorch.backends.backend import Backend, Needs
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 __all__ = [
     "Backend",

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     from executorch.exir import EdgeCompileConfig, EdgeProgramManager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchao.quantization.pt2e.quantizer import Quantizer
 
     from rules_executorch.compat import Patch
-    from rules_executorch.delegation import Delegation
+    from rules_executorch.program.delegation import Delegation
 
 SDK_ROOT = "sdk_root"
 """Name of the option that gives the folder of a vendor's SDK."""

@@ -93,6 +93,10 @@ BACKEND = Backend(
     default_scheme=arm.INT8,
     patches=(
         *arm.PATCHES,
-        lazy_patch("vela", "quiet_vela", "the compiler prints a page for every delegate"),
+        lazy_patch(
+            "rules_executorch.backends.arm.vela_patches",
+            "quiet_vela",
+            "the compiler prints a page for every delegate",
+        ),
     ),
 )

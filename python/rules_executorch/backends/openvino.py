@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from executorch.exir import EdgeCompileConfig
 
+from rules_executorch.action.quiet import quiet_loading
 from rules_executorch.backends.backend import Backend, Needs
-from rules_executorch.noise import quiet_loading
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner

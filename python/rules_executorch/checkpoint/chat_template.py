@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 _TOKENS = ("bos_token", "eos_token", "pad_token", "unk_token")
 

@@ -23,9 +23,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rules_executorch.checkpoint import dtypes
 from rules_executorch.checkpoint.weights import SafetensorsWeights, Weights
-from rules_executorch.errors import UserError
+from rules_executorch.common import dtypes
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     import torch

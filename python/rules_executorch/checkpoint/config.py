@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rules_executorch.checkpoint import compressed_tensors, strict_json
-from rules_executorch.errors import UserError
-from rules_executorch.tasks import GENERATION, TASKS
+from rules_executorch.checkpoint.tasks import GENERATION, TASKS
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig

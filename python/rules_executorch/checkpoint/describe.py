@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from rules_executorch.checkpoint import compressed_tensors, dtypes, tokenizer
+from rules_executorch.checkpoint import compressed_tensors, tokenizer
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint.description import ModelDescription
 from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
+from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.checkpoint.weights import Weights, open_safetensors
-from rules_executorch.errors import UserError
-from rules_executorch.tasks import GENERATION
+from rules_executorch.common import dtypes
+from rules_executorch.common.errors import UserError
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 _EMBEDDING = re.compile(

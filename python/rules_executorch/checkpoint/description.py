@@ -7,8 +7,8 @@ import json
 from importlib import resources
 from typing import Any
 
-from rules_executorch.errors import UserError
-from rules_executorch.files import read_json, write_json
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import read_json, write_json
 
 SCHEMA_VERSION = 1
 

@@ -6,7 +6,7 @@ import mmap
 import os
 import stat
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 class MappedFile:

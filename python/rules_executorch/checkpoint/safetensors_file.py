@@ -11,9 +11,10 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from rules_executorch.checkpoint import dtypes, strict_json
+from rules_executorch.checkpoint import strict_json
 from rules_executorch.checkpoint.mapped_file import MappedFile
-from rules_executorch.errors import UserError
+from rules_executorch.common import dtypes
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     import torch

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rules_executorch.checkpoint import dtypes
-from rules_executorch.files import whole_file
+from rules_executorch.common import dtypes
+from rules_executorch.common.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

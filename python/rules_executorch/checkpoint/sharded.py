@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rules_executorch.checkpoint import strict_json
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 _MAX_INDEX_BYTES = 64_000_000
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from rules_executorch.checkpoint.sharded import by_name, few
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
 _OTHER_WEIGHTS = (".h5", ".msgpack", ".onnx", ".tflite", ".npz", ".pte", ".ot")

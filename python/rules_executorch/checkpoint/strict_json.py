@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 class _Refused(ValueError):

@@ -15,9 +15,9 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
-from rules_executorch.checkpoint import dtypes
-from rules_executorch.errors import UserError
-from rules_executorch.tasks import GENERATION, TASKS
+from rules_executorch.checkpoint.tasks import GENERATION, TASKS
+from rules_executorch.common import dtypes
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     import torch

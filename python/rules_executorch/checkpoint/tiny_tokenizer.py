@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 MAX_SIZE = 288
 

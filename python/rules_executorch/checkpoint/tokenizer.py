@@ -9,7 +9,7 @@ from typing import Any
 
 from rules_executorch.checkpoint import strict_json
 from rules_executorch.checkpoint.description import TokenizerDescription
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 _MAX_TOKENIZER_BYTES = 256_000_000
 _MAX_TEMPLATE_BYTES = 1_000_000

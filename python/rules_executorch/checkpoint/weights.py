@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rules_executorch.checkpoint import dtypes
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
 from rules_executorch.checkpoint.sharded import few, open_shards
 from rules_executorch.checkpoint.sources import Sources, find_sources
-from rules_executorch.errors import UserError
+from rules_executorch.common import dtypes
+from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -218,7 +218,7 @@ def open_weights(files: Sequence[str]) -> Weights:
     """
     sources = find_sources(files, weights_only=True)
     if sources.gguf:
-        from rules_executorch.checkpoint.gguf_file import GgufWeights
+        from rules_executorch.checkpoint.gguf.weights import GgufWeights
 
         return GgufWeights(sources.gguf)
     stored = open_safetensors(sources)

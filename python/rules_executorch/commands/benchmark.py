@@ -7,8 +7,8 @@ import os
 import sys
 
 from rules_executorch.checkpoint import description
-from rules_executorch.errors import UserError
-from rules_executorch.files import write_json
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import write_json
 
 _TEXT = "The history of the lighthouse begins with a fire on a hill near the sea. "
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a table; see `rules_executorch.benchmark`."""
+    """Prints a table; see `rules_executorch.run.benchmark`."""
     for option, value in (("runs", args.runs), ("prompt-tokens", args.prompt_tokens)):
         if value < 1:
             raise UserError(
@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
             f"--new-tokens {args.new_tokens} leaves no step between two tokens to time.",
             instead="Write --new-tokens 2 or more.",
         )
-    from rules_executorch.benchmark import Contender, in_process, race, render, summarize
-    from rules_executorch.generate import Sampling, generate
-    from rules_executorch.runner_tokenizer import RunnerTokenizer
+    from rules_executorch.run.benchmark import Contender, in_process, race, render, summarize
+    from rules_executorch.run.generate import Sampling, generate
+    from rules_executorch.run.tokenizer import RunnerTokenizer
 
     model = description.read(args.model_description) if args.model_description else None
     tokenizer = RunnerTokenizer(args.tokenizer, model.vocab_size if model else None)

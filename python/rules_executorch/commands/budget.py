@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from rules_executorch.budget import Budget, check_budget, render
-from rules_executorch.errors import UserError
-from rules_executorch.files import read_json, whole_file
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import read_json, whole_file
+from rules_executorch.records.budget import Budget, check_budget, render
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Checks, gives a table, and fails with sentences; see `rules_executorch.budget`."""
+    """Checks, gives a table, and fails with sentences; see `rules_executorch.records.budget`."""
     manifest = read_json(args.manifest, "The manifest of the program")
     allowed = args.allowed_operators
     if args.runtime_operators:
-        from rules_executorch.selected_operators import read_operator_names
+        from rules_executorch.program.operator_selection import read_operator_names
 
         allowed = [*(allowed or ()), *map(str, read_operator_names(args.runtime_operators))]
     checks = check_budget(

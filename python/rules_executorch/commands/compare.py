@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from rules_executorch.environment import hermetic
-from rules_executorch.errors import UserError
+from rules_executorch.action.environment import hermetic
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the differences; see `rules_executorch.compare`."""
+    """Prints the differences; see `rules_executorch.program.compare`."""
     paths = []
     for path in (args.first, args.second):
         paths.append(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path))
         if not os.path.isfile(paths[-1]):
             raise UserError(f"There is no file {path}.", instead="Give two files.")
     with hermetic():
-        from rules_executorch.compare.files import compare_files
+        from rules_executorch.program.compare.files import compare_files
 
         found = compare_files(*paths)
     for line in found or ["The files have the same bytes."]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from rules_executorch import files
+from rules_executorch.action.environment import hermetic
 from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.describe import describe_safetensors
+from rules_executorch.checkpoint.license import check_license
 from rules_executorch.checkpoint.sources import find_sources
-from rules_executorch.environment import hermetic
-from rules_executorch.errors import UserError
-from rules_executorch.origin import check_license
+from rules_executorch.common import files
+from rules_executorch.common.errors import UserError
 
 _FROM_GGUF = ("out_tokenizer", "out_tokenizer_config", "out_generation_config")
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
             model, config = describe_safetensors(sources, args.task)
             check_license(model.license, args.license, args.denied_licenses)
         else:
-            from rules_executorch.checkpoint.describe_gguf import describe_gguf
+            from rules_executorch.checkpoint.gguf.describe import describe_gguf
 
             model, config, extracted = describe_gguf(sources, args.task)
             check_license(model.license, args.license, args.denied_licenses)

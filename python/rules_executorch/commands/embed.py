@@ -6,9 +6,9 @@ import argparse
 import contextlib
 import os
 
-from rules_executorch import embed
-from rules_executorch.errors import UserError
-from rules_executorch.files import whole_file
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import whole_file
+from rules_executorch.program import embed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes header and source; see `rules_executorch.embed`."""
+    """Writes header and source; see `rules_executorch.program.embed`."""
     embed.check_symbol(args.symbol)
     embed.check_alignment(args.alignment)
     if args.section and not args.section.replace(".", "").replace("_", "").isalnum():

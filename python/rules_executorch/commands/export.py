@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 
-from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.files import whole_file, write_json
-from rules_executorch.options import read_export_options
-from rules_executorch.progress import Progress
+from rules_executorch.action.environment import hermetic, seed_torch
+from rules_executorch.action.progress import Progress
+from rules_executorch.common.files import whole_file, write_json
+from rules_executorch.export.options import read_export_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,20 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def warm_up() -> None:
     """Imports what takes seconds."""
-    import rules_executorch.export  # noqa: F401
-    import rules_executorch.program  # noqa: F401
+    import rules_executorch.export.generation  # noqa: F401
+    import rules_executorch.export.pt2  # noqa: F401
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exports; see `rules_executorch.export`."""
+    """Exports; see `rules_executorch.export.generation`."""
     progress = Progress("export", args.target)
     progress.stage("start")
     options = read_export_options(args.options)
     with hermetic():
         seed_torch()
         from rules_executorch.checkpoint.config import load_config
-        from rules_executorch.export import export_model
-        from rules_executorch.program import write_program
+        from rules_executorch.export.generation import export_model
+        from rules_executorch.export.pt2 import write_program
 
         config = load_config(args.config)
         exported = export_model(config, options, progress)

@@ -7,7 +7,7 @@ import os
 import sys
 
 from rules_executorch.checkpoint import chat_template, description, tokenizer
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.prompt:
         raise UserError("The prompt is empty.", instead="Write some text after --prompt.")
     model = description.read(args.model_description) if args.model_description else None
-    from rules_executorch.generate import Sampling, generate
-    from rules_executorch.runner_tokenizer import RunnerTokenizer
+    from rules_executorch.run.generate import Sampling, generate
+    from rules_executorch.run.tokenizer import RunnerTokenizer
 
     reader = RunnerTokenizer(args.tokenizer, model.vocab_size if model else None)
     prompt = _prompt(args)

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 
-from rules_executorch.environment import hermetic
+from rules_executorch.action.environment import hermetic
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,10 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the file; see `rules_executorch.inspect` and `rules_executorch.opened_data`."""
+    """Prints the file; see `rules_executorch.program.inspect` and `program.ptd`."""
     with hermetic():
         if os.path.isfile(args.program):
-            from rules_executorch import opened_data
+            from rules_executorch.program import ptd as opened_data
 
             if opened_data.is_data(args.program):
                 tensors = opened_data.inspect_data(args.program)
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
                 text = opened_data.render(tensors)
                 print(json.dumps(value, indent=2) if args.json else text)
                 return 0
-        from rules_executorch.inspect import inspect_program, render
+        from rules_executorch.program.inspect import inspect_program, render
 
         info = inspect_program(args.program)
     print(json.dumps(info.to_json(), indent=2) if args.json else render(info))

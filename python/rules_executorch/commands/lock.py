@@ -14,7 +14,7 @@ import os
 import re
 from pathlib import Path
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 
-from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.errors import UserError
-from rules_executorch.files import read_json, whole_file, write_json
-from rules_executorch.noise import quiet_libraries
-from rules_executorch.operators import load_llm_operators
-from rules_executorch.options import read_lower_options
-from rules_executorch.progress import Progress
+from rules_executorch.action.environment import hermetic, seed_torch
+from rules_executorch.action.progress import Progress
+from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import read_json, whole_file, write_json
+from rules_executorch.export.options import read_lower_options
+from rules_executorch.program.operator_libraries import load_llm_operators
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,12 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def warm_up() -> None:
     """Imports what takes seconds."""
     quiet_libraries()
-    import rules_executorch.lower  # noqa: F401
-    import rules_executorch.program  # noqa: F401
+    import rules_executorch.export.pt2  # noqa: F401
+    import rules_executorch.lower.pipeline  # noqa: F401
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lowers; see `rules_executorch.lower`."""
+    """Lowers; see `rules_executorch.lower.pipeline`."""
     quiet_libraries()
     progress = Progress("lower", args.target)
     progress.stage("start")
@@ -59,20 +59,20 @@ def run(args: argparse.Namespace) -> int:
     with hermetic():
         seed_torch()
         from rules_executorch.backends import find_backend
-        from rules_executorch.calibrate import read_calibration
         from rules_executorch.checkpoint.weights import open_weights
-        from rules_executorch.external_data import write_data
-        from rules_executorch.inspect import inspect_program
-        from rules_executorch.lower import (
+        from rules_executorch.export.pt2 import bind_weights, read_program
+        from rules_executorch.lower.calibrate import read_calibration
+        from rules_executorch.lower.external_data import write_data
+        from rules_executorch.lower.pipeline import (
             check_calibration,
             check_graph,
             check_lowering,
             check_quantization,
             lower_program,
         )
-        from rules_executorch.manifest import Inputs, make_manifest, render_report
-        from rules_executorch.program import bind_weights, read_program
-        from rules_executorch.runner_contract import constant_methods
+        from rules_executorch.program.inspect import inspect_program
+        from rules_executorch.program.runner_contract import constant_methods
+        from rules_executorch.records.manifest import Inputs, make_manifest, render_report
 
         backend = find_backend(options.backend)
         check_lowering(backend, options, signature["dtype"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from rules_executorch.files import whole_file
+from rules_executorch.common.files import whole_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the merged operators; see `rules_executorch.selected_operators`."""
-    from rules_executorch.selected_operators import render, select_operators
+    """Writes the merged operators; see `rules_executorch.program.operator_selection`."""
+    from rules_executorch.program.operator_selection import render, select_operators
 
     selected = select_operators([(os.path.basename(path), path) for path in args.programs])
     with whole_file(args.out_operators) as part, open(part, "w", encoding="utf-8") as file:

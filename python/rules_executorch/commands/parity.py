@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.errors import UserError
-from rules_executorch.files import read_json
+from rules_executorch.action.environment import hermetic, seed_torch
+from rules_executorch.common.errors import UserError
+from rules_executorch.common.files import read_json
 
 if TYPE_CHECKING:
-    from rules_executorch.parity import Parity
+    from rules_executorch.run.parity import Parity
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compares, prints a table, and fails with a sentence; see `rules_executorch.parity`."""
+    """Compares, prints a table, and fails with a sentence; see `rules_executorch.run.parity`."""
     signature = read_json(args.signature, "The signature of the exported program")
     if signature["quantized"] and args.tolerance is None:
         raise UserError(
@@ -42,10 +42,10 @@ def run(args: argparse.Namespace) -> int:
         )
     with hermetic():
         seed_torch()
-        from rules_executorch import parity
         from rules_executorch.checkpoint.config import load_config
         from rules_executorch.checkpoint.weights import open_weights
-        from rules_executorch.parity_plain import compare_plain
+        from rules_executorch.run import parity
+        from rules_executorch.run.parity_stateless import compare_plain
 
         config = load_config(args.config)
         program = parity.RuntimeProgram(args.program, args.data)
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(outcome: Parity) -> int:
-    from rules_executorch.parity import render
+    from rules_executorch.run.parity import render
 
     print(render(outcome))
     failure = outcome.failure()

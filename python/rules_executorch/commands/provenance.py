@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from rules_executorch.action.environment import hermetic
 from rules_executorch.commands import sbom
-from rules_executorch.environment import hermetic
-from rules_executorch.files import read_json, write_json
+from rules_executorch.common.files import read_json, write_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,13 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes it; see `rules_executorch.provenance`."""
+    """Writes it; see `rules_executorch.records.provenance`."""
     manifest = read_json(args.manifest, "The manifest of the program")
     with hermetic():
-        from rules_executorch.compare.files import sha256
-        from rules_executorch.origin import read_source
-        from rules_executorch.packages import compile_packages
-        from rules_executorch.provenance import make_provenance
+        from rules_executorch.checkpoint.license import read_source
+        from rules_executorch.program.compare.files import sha256
+        from rules_executorch.records.installed_packages import compile_packages
+        from rules_executorch.records.provenance import make_provenance
 
         url = read_source(args.source).package_url if args.source else args.package_url
         packages = compile_packages(args.marker, manifest["versions"])

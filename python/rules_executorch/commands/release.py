@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from rules_executorch.environment import hermetic
-from rules_executorch.errors import UserError
+from rules_executorch.action.environment import hermetic
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes it; see `rules_executorch.release`."""
+    """Writes it; see `rules_executorch.records.archive`."""
     with hermetic():
-        from rules_executorch.release import write_release
+        from rules_executorch.records.archive import write_release
 
         members: dict[str, str] = {}
         for member, path in args.add:

@@ -12,8 +12,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from rules_executorch.errors import UserError
-from rules_executorch.noise import quiet_libraries
+from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints digests and differences; see `rules_executorch.reproduce`."""
+    """Prints digests and differences; see `rules_executorch.records.reproduce`."""
     quiet_libraries()
-    from rules_executorch.reproduce import (
+    from rules_executorch.records.reproduce import (
         CONDITIONS,
         Builds,
         differences,

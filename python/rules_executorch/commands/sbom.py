@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from rules_executorch.environment import hermetic
-from rules_executorch.files import read_json, write_json
+from rules_executorch.action.environment import hermetic
+from rules_executorch.common.files import read_json, write_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,13 +29,13 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes it; see `rules_executorch.sbom`."""
+    """Writes it; see `rules_executorch.records.sbom`."""
     manifest = read_json(args.manifest, "The manifest of the program")
     description = read_json(args.model_description, "The description of the model")
     with hermetic():
-        from rules_executorch.origin import card_of, read_source
-        from rules_executorch.packages import compile_packages
-        from rules_executorch.sbom import Origin, make_sbom
+        from rules_executorch.checkpoint.license import card_of, read_source
+        from rules_executorch.records.installed_packages import compile_packages
+        from rules_executorch.records.sbom import Origin, make_sbom
 
         origin = Origin(
             name=args.model_name,

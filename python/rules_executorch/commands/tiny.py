@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from rules_executorch import files
-from rules_executorch.environment import hermetic, seed_torch
-from rules_executorch.errors import UserError
-from rules_executorch.tasks import GENERATION
+from rules_executorch.action.environment import hermetic, seed_torch
+from rules_executorch.checkpoint.tasks import GENERATION
+from rules_executorch.common import files
+from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,19 +30,23 @@ _LOG = logging.getLogger(__name__)
 
 def _lazily(module: str, function: str) -> contextlib.AbstractContextManager[None]:
     """Import a patch only when it is applied: its imports may not exist in other versions."""
-    return getattr(importlib.import_module(f"{__name__}.{module}"), function)()
+    return getattr(importlib.import_module(module), function)()
 
 
 def lazy_patch(
     module: str, name: str, reason: str, versions: Mapping[str, frozenset[str]] = CHECKED
 ) -> Patch:
-    """Describes the patch that is the function `name` of a module of this package."""
-    return Patch(name, reason, lambda: _lazily(module, name), versions)
+    """Describes the patch that is the function `name` of a module.
+
+    A module without a dot in its name is one of this package.
+    """
+    full = module if "." in module else f"{__name__}.{module}"
+    return Patch(name, reason, lambda: _lazily(full, name), versions)
 
 
 PATCHES: tuple[Patch, ...] = (
     lazy_patch(
-        "collector",
+        "garbage_collection",
         "calm_collector",
         "the garbage collector walks all objects of torch and of the graphs again and again",
     ),
@@ -72,12 +76,12 @@ PATCHES: tuple[Patch, ...] = (
         "each table of decompositions looks up every operator of C++ once for every namespace",
     ),
     lazy_patch(
-        "trees",
+        "tree_mapping",
         "direct_trees",
         "the structure of every node's arguments is described to map a function over them",
     ),
     lazy_patch(
-        "trees",
+        "tree_mapping",
         "direct_metadata",
         "tensors are looked for inside every value that is a tensor",
     ),
@@ -117,7 +121,7 @@ PATCHES: tuple[Patch, ...] = (
         "sympy computes the same products and comparisons of sizes for every tensor",
     ),
     lazy_patch(
-        "replay",
+        "fake_results",
         "remembered_results",
         "every pass computes the same fake tensors as the pass before it",
     ),

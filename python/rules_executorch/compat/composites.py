@@ -19,8 +19,8 @@ from torch.export import exported_program
 from torch.fx.experimental.sym_node import _NO_HINT, SymNode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from rules_executorch.compat.fake_results import Results
 from rules_executorch.compat.patch import replaced
-from rules_executorch.compat.replay import Results
 
 
 def _size(size: Any) -> Any:

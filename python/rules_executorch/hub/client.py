@@ -29,7 +29,7 @@ from huggingface_hub.utils import (
 )
 from huggingface_hub.utils._http import default_client_factory
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 from rules_executorch.hub import patterns
 from rules_executorch.hub.lockfile import LockedFile, LockedModel, check_path
 

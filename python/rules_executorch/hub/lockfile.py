@@ -15,8 +15,8 @@ from typing import Any
 
 import jsonschema
 
-from rules_executorch import files
-from rules_executorch.errors import UserError
+from rules_executorch.common import files
+from rules_executorch.common.errors import UserError
 
 SCHEMA_VERSION = 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 def matches(pattern: str, path: str) -> bool:

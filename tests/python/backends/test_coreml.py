@@ -11,11 +11,7 @@ import pytest
 import tiny_programs
 from executorch.backends.apple.coreml import executorchcoreml
 
-from rules_executorch.backends.coreml_package import (
-    canonical_package,
-    read_package,
-    write_package,
-)
+from rules_executorch.backends.coreml.package import canonical_package, read_package, write_package
 
 MODEL = "model.mlpackage/Data/com.apple.CoreML/model.mlmodel"
 WEIGHTS = "model.mlpackage/Data/com.apple.CoreML/weights/weight.bin"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tiny_programs
 
-from rules_executorch.inspect import TensorInfo
-from rules_executorch.lower import Lowered
+from rules_executorch.lower.pipeline import Lowered
+from rules_executorch.program.inspect import TensorInfo
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import save_file
 
 from rules_executorch.backends import find_backend
-from rules_executorch.calibrate import RANDOM_SAMPLES, read_calibration
-from rules_executorch.errors import UserError
-from rules_executorch.inspect import TensorInfo
+from rules_executorch.common.errors import UserError
+from rules_executorch.lower.calibrate import RANDOM_SAMPLES, read_calibration
+from rules_executorch.program.inspect import TensorInfo
 
 ETHOS_U = ("ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u85-256")
 

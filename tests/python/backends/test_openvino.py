@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from rules_executorch.backends import find_backend, prepare_runtime
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 def test_this_machine_executes_it() -> None:

@@ -16,9 +16,9 @@ from transformers import (
 
 from rules_executorch.checkpoint.config import load_config
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
-from rules_executorch.export import export_model
-from rules_executorch.options import ExportOptions
+from rules_executorch.common.errors import UserError
+from rules_executorch.export.generation import export_model
+from rules_executorch.export.options import ExportOptions
 
 
 def eager(kind: type, exported: tiny_programs.Exported) -> torch.nn.Module:

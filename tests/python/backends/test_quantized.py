@@ -9,7 +9,7 @@ import pytest
 import tiny_programs
 
 from rules_executorch.backends import find_backend
-from rules_executorch.options import Quantization
+from rules_executorch.export.options import Quantization
 
 LLAMA = tiny_programs.LLAMA | {"num_hidden_layers": 1}
 

@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import save_file
 
 from rules_executorch.backends import find_backend
-from rules_executorch.calibrate import quantize_program, random_calibration, read_calibration
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
-from rules_executorch.options import LowerOptions
-from rules_executorch.parity import Eager, RuntimeProgram, compare
-from rules_executorch.program import bind_weights, read_program
+from rules_executorch.common.errors import UserError
+from rules_executorch.export.options import LowerOptions
+from rules_executorch.export.pt2 import bind_weights, read_program
+from rules_executorch.lower.calibrate import quantize_program, random_calibration, read_calibration
+from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
 GPT2: dict[str, Any] = {
     "architectures": ["GPT2LMHeadModel"],

@@ -11,22 +11,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rules_executorch.noise import quiet_libraries
+from rules_executorch.action.quiet import quiet_libraries
 
 quiet_libraries()
 
-from rules_executorch.calibrate import Calibration  # noqa: E402
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
 from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
-from rules_executorch.export import export_model  # noqa: E402
-from rules_executorch.files import write_json  # noqa: E402
-from rules_executorch.inspect import ProgramInfo, inspect_program  # noqa: E402
-from rules_executorch.lower import Lowered, lower_program  # noqa: E402
-from rules_executorch.options import ExportOptions, LowerOptions  # noqa: E402
-from rules_executorch.program import bind_weights, read_program, write_program  # noqa: E402
-from rules_executorch.runner_contract import constant_methods  # noqa: E402
+from rules_executorch.common.files import write_json  # noqa: E402
+from rules_executorch.export.generation import export_model  # noqa: E402
+from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
+from rules_executorch.export.pt2 import bind_weights, read_program, write_program  # noqa: E402
+from rules_executorch.lower.calibrate import Calibration  # noqa: E402
+from rules_executorch.lower.pipeline import Lowered, lower_program  # noqa: E402
+from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
+from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -17,7 +17,7 @@ from rules_executorch.checkpoint.describe import describe_safetensors
 from rules_executorch.checkpoint.sources import find_sources
 from rules_executorch.checkpoint.tiny import make
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 COUNTING = torch.tensor([[0x76543210, 0xFEDCBA98 - 2**32]], dtype=torch.int32)
 """A row of 16 values in 4 bits: 0 to 15, which stand for -8 to 7."""

@@ -10,8 +10,8 @@ import pytest
 from builders import CASES, MODELS
 
 from rules_executorch.checkpoint import config as configs
-from rules_executorch.errors import UserError
-from rules_executorch.tasks import TASKS
+from rules_executorch.checkpoint.tasks import TASKS
+from rules_executorch.common.errors import UserError
 
 GOOD: dict[str, Any] = {
     "model_type": "llama",

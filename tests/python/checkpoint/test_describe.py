@@ -19,7 +19,7 @@ from builders import CASES, MODELS, floats
 from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.describe import license_of
 from rules_executorch.cli import main
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 PYTHON = Path(__file__).parent.parent.parent.parent / "python"
 EXPECTED = Path(__file__).parent / "expected"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from builders import Gguf
 
-from rules_executorch.checkpoint.gguf_header import GgufFile
-from rules_executorch.errors import UserError
+from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.common.errors import UserError
 
 
 def good() -> Gguf:

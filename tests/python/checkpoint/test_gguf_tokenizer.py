@@ -9,9 +9,10 @@ import gguf_models
 import pytest
 from tokenizers import Tokenizer
 
-from rules_executorch.checkpoint import gguf_tokenizer, tiny_tokenizer
-from rules_executorch.checkpoint.gguf_header import GgufFile
-from rules_executorch.errors import UserError
+from rules_executorch.checkpoint import tiny_tokenizer
+from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
+from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.common.errors import UserError
 
 TEXTS = (
     "the and of in 2024, 31415",

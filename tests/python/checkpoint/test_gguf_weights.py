@@ -12,11 +12,11 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-from rules_executorch.checkpoint import gguf_architectures as architectures
-from rules_executorch.checkpoint.gguf_file import GgufWeights
-from rules_executorch.checkpoint.gguf_header import GgufFile
+from rules_executorch.checkpoint.gguf import architectures as architectures
+from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.checkpoint.gguf.weights import GgufWeights
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 SAME_BITS = {
     "dtype",

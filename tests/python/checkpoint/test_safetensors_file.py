@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from rules_executorch.checkpoint import safetensors_writer
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 A = entry("F32", [2], 0, 8)
 

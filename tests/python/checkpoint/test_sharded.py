@@ -10,7 +10,7 @@ from builders import floats
 
 from rules_executorch.checkpoint.sharded import few, open_shards
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 
 def index(folder: Path, weight_map: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rules_executorch.checkpoint.sources import find_sources
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 CONFIG = "m/config.json"
 

@@ -17,7 +17,7 @@ from rules_executorch.checkpoint import tiny, tiny_tokenizer
 from rules_executorch.checkpoint.config import load_config
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.cli import main
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 EXPECTED = [-0.5681480765342712, -1.0483088493347168, 0.9334238767623901, 0.0074973697774112225]
 PYTHON = Path(__file__).parent.parent.parent.parent / "python"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rules_executorch.checkpoint import tokenizer
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 BPE: dict[str, Any] = {
     "model": {"vocab": {"a": 0, "b": 1}},

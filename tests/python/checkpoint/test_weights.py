@@ -10,7 +10,7 @@ from builders import floats
 
 from rules_executorch.checkpoint import safetensors_writer
 from rules_executorch.checkpoint.weights import Weights, open_weights
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 TIED = {HEAD: EMBEDDING}

@@ -17,8 +17,8 @@ from executorch.exir.backend.backend_details import PreprocessResult
 from torch.export import ExportedProgram
 
 from rules_executorch.compat import patterns
+from rules_executorch.compat.delegate_keys import describe
 from rules_executorch.compat.flatbuffers import single_compilation
-from rules_executorch.compat.structure import describe
 from rules_executorch.compat.weights import BorrowedData, borrowed_weights
 from rules_executorch.compat.xnnpack import shared_xnnpack_passes
 

@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from rules_executorch.errors import UserError
+from rules_executorch.common.errors import UserError
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 

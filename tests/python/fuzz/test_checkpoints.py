@@ -13,16 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules_executorch.checkpoint import config as configs
-from rules_executorch.checkpoint import gguf_architectures as architectures
-from rules_executorch.checkpoint import gguf_tokenizer, strict_json, tokenizer
-from rules_executorch.checkpoint.describe_gguf import describe_gguf
-from rules_executorch.checkpoint.gguf_header import GgufFile
+from rules_executorch.checkpoint import strict_json, tokenizer
+from rules_executorch.checkpoint.gguf import architectures as architectures
+from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
+from rules_executorch.checkpoint.gguf.describe import describe_gguf
+from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.checkpoint.license import read_source
 from rules_executorch.checkpoint.model_card import card_of_gguf, read_card
 from rules_executorch.checkpoint.safetensors_file import SafetensorsFile
 from rules_executorch.checkpoint.sharded import open_shards, read_index
 from rules_executorch.checkpoint.sources import find_sources
-from rules_executorch.errors import UserError
-from rules_executorch.origin import read_source
+from rules_executorch.common.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from rules_executorch.action.quiet import quiet_libraries
 from rules_executorch.checkpoint import strict_json, tokenizer
 from rules_executorch.checkpoint.config import load_config
 from rules_executorch.checkpoint.model_card import ModelCard, read_card
-from rules_executorch.errors import UserError
-from rules_executorch.noise import quiet_libraries
+from rules_executorch.common.errors import UserError
 
 quiet_libraries()
 
-from rules_executorch.program import read_program  # noqa: E402
+from rules_executorch.export.pt2 import read_program  # noqa: E402
 
 
 def test_a_bound_of_a_size_is_not_allocated(tmp_path: Path) -> None:

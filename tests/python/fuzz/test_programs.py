@@ -15,20 +15,20 @@ from fuzzing import ANYTHING, NUMBERS, bounded, damaged, read_or_refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules_executorch.errors import UserError
+from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common.errors import UserError
 from rules_executorch.hub import lockfile
-from rules_executorch.noise import quiet_libraries
 
 quiet_libraries()
 
 import torch  # noqa: E402
 from executorch.exir import to_edge_transform_and_lower  # noqa: E402
 
-from rules_executorch.inspect import inspect_program  # noqa: E402
-from rules_executorch.opened_program import open_program  # noqa: E402
-from rules_executorch.program import read_program, write_program  # noqa: E402
-from rules_executorch.release import write_release  # noqa: E402
-from rules_executorch.verify import verify_release  # noqa: E402
+from rules_executorch.export.pt2 import read_program, write_program  # noqa: E402
+from rules_executorch.program.inspect import inspect_program  # noqa: E402
+from rules_executorch.program.pte import open_program  # noqa: E402
+from rules_executorch.records.archive import write_release  # noqa: E402
+from rules_executorch.records.verify import verify_release  # noqa: E402
 
 
 class Small(torch.nn.Module):

@@ -9,10 +9,10 @@ import pytest
 from conftest import Built, Checkpoint, build
 
 from rules_executorch.cli import main
-from rules_executorch.compare.files import compare_files
-from rules_executorch.compare.programs import compare_programs
-from rules_executorch.opened_program import open_program
-from rules_executorch.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.program.compare.files import compare_files
+from rules_executorch.program.compare.programs import compare_programs
+from rules_executorch.program.pte import open_program
 
 
 def flipped(built: Built, folder: Path, place: int) -> str:

@@ -1,0 +1,48 @@
+"""What the backends of Arm have in common: packages and quantizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from executorch.exir import EdgeCompileConfig
+
+from rules_executorch.backends.backend import Needs
+from rules_executorch.compat import lazy_patch
+
+if TYPE_CHECKING:
+    from torchao.quantization.pt2e.quantizer import Quantizer
+
+NEEDS = Needs(group="arm", modules=("tosa", "ethosu.vela", "ml_dtypes"))
+
+PATCHES = (
+    lazy_patch(
+        "rules_executorch.backends.arm.tosa_patches",
+        "ordered_tosa_partitions",
+        "delegates come in the order of hashes, which differs from run to run",
+    ),
+)
+
+INT8 = "int8"
+
+
+def compile_config() -> EdgeCompileConfig:
+    """The edge dialect that the TOSA partitioners expect."""
+    return EdgeCompileConfig(_check_ir_validity=False)
+
+
+def int8(quantizer: Any) -> Quantizer:
+    """Sets a TOSA quantizer to int8: activations per tensor, weights per channel."""
+    from executorch.backends.arm.quantizer import get_symmetric_quantization_config
+
+    return quantizer.set_global(get_symmetric_quantization_config()) or quantizer
+
+
+def scheme(default: str | None) -> Mapping[str, Any]:
+    """The option that asks for int8."""
+    end = "the default" if default else "without it the program stays in floating point"
+    return {
+        "enum": [INT8],
+        "type": "string",
+        "description": f"int8: activations and weights in int8, calibrated; {end}.",
+    }

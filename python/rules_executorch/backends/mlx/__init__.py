@@ -1,0 +1,46 @@
+"""MLX: the GPU of Apple silicon.
+
+Rests on `executorch.backends.mlx`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from executorch.exir import EdgeCompileConfig
+
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.mlx.serialization import generated_serialization
+from rules_executorch.compat import Patch
+
+if TYPE_CHECKING:
+    from executorch.exir.backend.partitioner import Partitioner
+
+
+def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
+    from executorch.backends.mlx.partitioner import MLXPartitioner
+
+    return [MLXPartitioner()]
+
+
+BACKEND = Backend(
+    name="mlx",
+    runtime_name="MLXBackend",
+    dtypes=("float32", "float16", "bfloat16"),
+    partitioners=_partitioners,
+    schemes=("4w", "8w"),
+    group_multiple=32,
+    embedding_schemes=("4w", "8w"),
+    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
+    external_data=True,
+    options_schema={"type": "object", "additionalProperties": False, "properties": {}},
+    drops_dead_state=True,
+    patches=(
+        Patch(
+            "generated_mlx_serialization",
+            "the wheel has the schema of a delegate and not the code made of it",
+            generated_serialization,
+        ),
+    ),
+)

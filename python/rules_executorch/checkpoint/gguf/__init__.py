@@ -1,0 +1,1 @@
+"""GGUF checkpoints: header, weights, tokenizer, and their translation to a config."""

@@ -1,0 +1,101 @@
+"""From a GGUF file to the description, config and tokenizer that it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rules_executorch.checkpoint import config as configs
+from rules_executorch.checkpoint import strict_json, tokenizer
+from rules_executorch.checkpoint.describe import describe, license_of
+from rules_executorch.checkpoint.description import ModelDescription, TokenizerDescription
+from rules_executorch.checkpoint.gguf import architectures as architectures
+from rules_executorch.checkpoint.gguf import header as gguf_header
+from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
+from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.checkpoint.model_card import card_of_gguf
+from rules_executorch.checkpoint.sources import Sources
+
+Extracted = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""Contents of tokenizer.json, tokenizer_config.json and generation_config.json."""
+
+
+def describe_gguf(
+    sources: Sources, task: str
+) -> tuple[ModelDescription, dict[str, Any], Extracted]:
+    """Describes a GGUF file; a config.json or tokenizer beside it wins over what it holds.
+
+    Args:
+        sources: the checkpoint's files, from `find_sources`; with a GGUF file.
+        task: what the model is for.
+
+    Returns:
+        the description, the config reduced to what shapes a graph, and what was extracted.
+
+    Raises:
+        UserError: anything that is wrong with the file and that its header shows.
+    """
+    assert sources.gguf is not None
+    file = GgufFile(sources.gguf)
+    keys = architectures.Keys(file)
+    names = architectures.names(file, keys)
+    if sources.config:
+        config = configs.read_config(sources.config)
+        path = sources.config
+    else:
+        config = architectures.config(file, keys)
+        path = sources.gguf
+        configs.check_config(config, path)
+    configs.check_model_type(config, path, task)
+    extracted = _extracted(sources, file)
+    settings = extracted[1]
+    generation = extracted[2]
+
+    def ids(name: str) -> tuple[int, ...]:
+        return configs.special_ids(config, generation, f"{name}_token_id", path)
+
+    described = TokenizerDescription(
+        tokenizer.KIND,
+        tokenizer.from_json(extracted[0], sources.tokenizer or sources.gguf).vocab_size,
+        tokenizer.chat_template(settings, sources.chat_template) is not None,
+    )
+    description = describe(
+        config,
+        format="gguf",
+        task=task,
+        eos_ids=ids("eos"),
+        bos_ids=ids("bos"),
+        pad_ids=ids("pad"),
+        vocab_size=file.tensors["token_embd.weight"].shape[0],
+        tokenizer_description=described,
+        tied=bool(config.get("tie_word_embeddings")),
+        num_parameters=sum(file.tensors[name].num_elements for name in names.values()),
+        weight_bytes=sum(file.tensors[name].num_bytes for name in names.values()),
+        dtype=_main_type(file, list(names.values())),
+        license=license_of(sources.readme) or card_of_gguf(file.metadata).license,
+    )
+    return description, configs.normalized(config, "float32"), extracted
+
+
+def _extracted(sources: Sources, file: GgufFile) -> Extracted:
+    """What the file holds, replaced by the files that were given beside it."""
+    given_tokenizer = None
+    if sources.tokenizer:
+        given_tokenizer = strict_json.read_object(sources.tokenizer, limit=256_000_000)
+    if given_tokenizer is not None and sources.tokenizer_config and sources.generation_config:
+        held: Extracted = (given_tokenizer, {}, {})
+    else:
+        held = gguf_tokenizer.convert(file)
+    return (
+        given_tokenizer or held[0],
+        tokenizer.read_settings(sources.tokenizer_config) or held[1],
+        configs.read_generation_config(sources.generation_config) or held[2],
+    )
+
+
+def _main_type(file: GgufFile, names: list[str]) -> str:
+    """ggml's name of the type that most bytes have."""
+    sizes: Counter[int] = Counter()
+    for name in names:
+        sizes[file.tensors[name].type] += file.tensors[name].num_bytes
+    return gguf_header.type_name(max(sizes, key=lambda kind: (sizes[kind], kind)))

@@ -1,0 +1,72 @@
+"""Models of which some or all layers attend to a sliding window.
+
+The module is transformers' own `TorchExportableModuleWithHybridCache`
+(`transformers.integrations.executorch`), with the choice of the last position's logits. That class
+gives a sliding layer a cache of the full length; the window is kept by the attention mask, which
+transformers builds from absolute positions, so positions past the window are right too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from transformers import GenerationConfig
+from transformers.integrations.executorch import TorchExportableModuleWithHybridCache
+
+from rules_executorch.export.adapters.cache import check_last_position, last_logits, layer_kinds
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+    from rules_executorch.export.options import ExportOptions
+
+TAKES = "decoder-only models with sliding-window layers, alone or mixed with full attention"
+
+
+class LastLogitsWithHybridCache(TorchExportableModuleWithHybridCache):
+    """The same module, returning logits of shape (batch, 1, vocabulary)."""
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        cache_position: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Writes the inputs into the cache from the first cache position on.
+
+        Args:
+            input_ids: int64, (batch, sequence); or
+            inputs_embeds: (batch, sequence, hidden size).
+            cache_position: int64, (sequence,): consecutive positions.
+
+        Returns:
+            Logits after the last position, (batch, 1, vocabulary).
+        """
+        for layer in self.cache.layers:
+            layer.cumulative_length.copy_(cache_position[0])
+        return last_logits(self.model, self.cache, input_ids=input_ids, inputs_embeds=inputs_embeds)
+
+
+def accepts(config: PreTrainedConfig) -> bool:
+    """Whether some layer slides, and none has another kind of memory."""
+    kinds = layer_kinds(config)
+    return "sliding_attention" in kinds and kinds <= {"sliding_attention", "full_attention"}
+
+
+def wrap(model: PreTrainedModel, options: ExportOptions) -> torch.nn.Module:
+    """Wraps a model.
+
+    Raises:
+        UserError: the last position's logits are asked for and the model cannot give them alone.
+    """
+    if options.logits == "last":
+        check_last_position(model)
+    # A checkpoint need not come with a generation config.
+    model.generation_config = GenerationConfig(use_cache=True, cache_implementation="static")
+    kind = (
+        LastLogitsWithHybridCache
+        if options.logits == "last"
+        else TorchExportableModuleWithHybridCache
+    )
+    return kind(model, options.batch_size, options.max_cache_len, torch.device("cpu")).eval()

@@ -1,0 +1,1 @@
+"""An exported program and weights become a program (`.pte`) for a backend."""

@@ -1,0 +1,1 @@
+"""Reading programs that were written: contents, data files, operators, differences."""

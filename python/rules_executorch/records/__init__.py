@@ -1,0 +1,1 @@
+"""What is said of a program: manifest, report, budget, SBOM, provenance, archives."""

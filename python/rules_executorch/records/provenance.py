@@ -1,0 +1,76 @@
+"""How a program was made, as an in-toto statement with SLSA provenance.
+
+Forms: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1. It is not signed here:
+the statement is what a release signs. No time is in it, so it is the same for the same inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rules_executorch.records.installed_packages import Package
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://slsa.dev/provenance/v1"
+BUILD_TYPE = "pkg:bazel/rules_executorch#executorch_lower"
+
+
+def make_provenance(
+    name: str,
+    target: str,
+    builder: str,
+    manifest: Mapping[str, Any],
+    model_url: str | None,
+    packages: Sequence[Package],
+    data: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The statement of one program.
+
+    Args:
+        name: of the program, without extension.
+        target: label of the executorch_lower.
+        builder: URI of who builds, `//executorch/settings:builder_id`.
+        manifest: of the program.
+        model_url: package URL of the model, or None.
+        packages: that compiled the program.
+        data: further outputs as manifest entries: name, bytes, sha256.
+    """
+    program = manifest["program"]
+    weights = [_resource(entry, model_url) for entry in manifest["inputs"]["weights"]]
+    others = [_resource(manifest["inputs"][key], None) for key in ("config", "exported")]
+    return {
+        "_type": STATEMENT,
+        "subject": [
+            {"name": f"{name}.pte", "digest": {"sha256": program["sha256"]}},
+            *({"name": entry["name"], "digest": {"sha256": entry["sha256"]}} for entry in data),
+        ],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": {
+                    "target": target,
+                    "export": manifest["export"]["options"],
+                    "lower": manifest["lower"]["options"],
+                },
+                "internalParameters": {"patches": manifest["lower"]["patches"]},
+                "resolvedDependencies": [*weights, *others, *map(_package, packages)],
+            },
+            "runDetails": {"builder": {"id": builder, "version": dict(manifest["versions"])}},
+        },
+    }
+
+
+def _resource(entry: Mapping[str, Any], url: str | None) -> dict[str, Any]:
+    resource = {"name": entry["name"], "digest": {"sha256": entry["sha256"]}}
+    return {"uri": url, **resource} if url else resource
+
+
+def _package(package: Package) -> dict[str, Any]:
+    resource: dict[str, Any] = {"name": package.name, "uri": package.package_url}
+    if package.content:
+        # Over the installed files, not over the wheel: no digest of a single file.
+        resource["annotations"] = {"content": package.content}
+    return resource

@@ -1,0 +1,1 @@
+"""Executing programs on this machine: answers, parity with eager, speed."""

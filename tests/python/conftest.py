@@ -1,0 +1,154 @@
+"""Tiny models, exported and lowered once for all tests of the program modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rules_executorch.action.quiet import quiet_libraries
+
+quiet_libraries()
+
+from rules_executorch.checkpoint import tiny  # noqa: E402
+from rules_executorch.checkpoint.config import load_config  # noqa: E402
+from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
+from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
+from rules_executorch.common.files import write_json  # noqa: E402
+from rules_executorch.export.generation import export_model  # noqa: E402
+from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
+from rules_executorch.export.pt2 import bind_weights, read_program, write_program  # noqa: E402
+from rules_executorch.lower.pipeline import Lowered, lower_program  # noqa: E402
+from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
+from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
+
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "dtype": "float32",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": True,
+    "vocab_size": 320,
+}
+"""Tied output head, larger vocabulary than its tokenizer."""
+
+WIDE_HEADS = LLAMA | {"head_dim": 32, "tie_word_embeddings": False, "num_hidden_layers": 1}
+"""Heads that are wider than hidden size over heads."""
+
+GEMMA: dict[str, Any] = {
+    "architectures": ["Gemma3ForCausalLM"],
+    "model_type": "gemma3_text",
+    "dtype": "float32",
+    "hidden_size": 32,
+    "head_dim": 8,
+    "intermediate_size": 64,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "max_position_embeddings": 64,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 1,
+    "query_pre_attn_scalar": 8,
+    "sliding_window": 8,
+    "vocab_size": 128,
+}
+"""A window much shorter than the cache."""
+
+DESCRIPTION: dict[str, Any] = {
+    "eos_ids": [2, 7, 9],
+    "bos_id": 1,
+    "format": "safetensors",
+    "license": None,
+    "num_parameters": 1,
+    "tokenizer": {"kind": "tokenizer.json", "vocab_size": 300},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A tiny checkpoint on disk."""
+
+    config_path: str
+    weights_path: str
+
+    @property
+    def config(self) -> Any:
+        return load_config(self.config_path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """A program on disk and what it was made from."""
+
+    checkpoint: Checkpoint
+    signature: dict[str, Any]
+    exported_path: str
+    path: str
+    lowered: Lowered
+
+    @property
+    def info(self) -> ProgramInfo:
+        return inspect_program(self.path)
+
+
+def make_checkpoint(folder: Path, config: dict[str, Any], dtype: str = "float32") -> Checkpoint:
+    """Writes config.json and random weights of a fixed seed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config_path, weights_path = str(folder / "config.json"), str(folder / "model.safetensors")
+    Path(config_path).write_text(json.dumps(config))
+    write(weights_path, tiny.make(load_config(config_path), 0, dtype))
+    return Checkpoint(config_path, weights_path)
+
+
+def build(
+    folder: Path, checkpoint: Checkpoint, options: ExportOptions, lowering: LowerOptions
+) -> Built:
+    """Exports, stores, reads, binds and lowers, as the two actions do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exported_path, path = str(folder / "model.pt2"), str(folder / "model.pte")
+    exported = export_model(checkpoint.config, options)
+    write_program(exported.program, exported_path)
+    write_json(str(folder / "model.json"), exported.signature)
+    program = read_program(exported_path)
+    bind_weights(program, exported.signature, open_weights([checkpoint.weights_path]))
+    constants = constant_methods(exported.signature, DESCRIPTION)
+    lowered = lower_program(program, exported.signature, lowering, constants)
+    with open(path, "wb") as file:
+        lowered.manager.write_to_file(file)
+    return Built(checkpoint, exported.signature, exported_path, path, lowered)
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="session")
+def llama(workspace: Path) -> Checkpoint:
+    return make_checkpoint(workspace / "llama", LLAMA)
+
+
+@pytest.fixture(scope="session")
+def gemma(workspace: Path) -> Checkpoint:
+    return make_checkpoint(workspace / "gemma", GEMMA)
+
+
+@pytest.fixture(scope="session")
+def llama_xnnpack(workspace: Path, llama: Checkpoint) -> Built:
+    """Dynamic length, logits of the last position, float32, XNNPACK."""
+    options = ExportOptions(max_cache_len=32, max_seq_len=16)
+    return build(workspace / "llama_xnnpack", llama, options, LowerOptions(backend="xnnpack"))
+
+
+@pytest.fixture(scope="session")
+def gemma_portable(workspace: Path, gemma: Checkpoint) -> Built:
+    """A sliding window, on the portable kernels."""
+    options = ExportOptions(max_cache_len=32)
+    return build(workspace / "gemma_portable", gemma, options, LowerOptions(backend="portable"))

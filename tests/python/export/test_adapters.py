@@ -1,0 +1,84 @@
+"""Adapters over several families: the exported graph gives the logits of the eager model.
+
+The graph is run by torch as it was exported, without lowering, so a family costs seconds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import GEMMA, LLAMA, make_checkpoint
+
+from rules_executorch.checkpoint.weights import open_weights
+from rules_executorch.export.adapters import choose_adapter
+from rules_executorch.export.generation import export_model
+from rules_executorch.export.options import ExportOptions
+from rules_executorch.export.pt2 import bind_weights
+from rules_executorch.run import parity
+
+SMALL = {key: value for key, value in LLAMA.items() if key not in ("model_type", "architectures")}
+
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("static_cache", LLAMA | {"attention_bias": True}),
+    "qwen2": ("static_cache", SMALL | {"model_type": "qwen2"}),
+    "qwen3": ("static_cache", SMALL | {"model_type": "qwen3", "head_dim": 24}),
+    "phi3": (
+        "static_cache",
+        SMALL | {"model_type": "phi3", "sliding_window": None, "pad_token_id": 0},
+    ),
+    "gpt2": (
+        "static_cache",
+        {
+            "model_type": "gpt2",
+            "n_embd": 32,
+            "n_layer": 2,
+            "n_head": 4,
+            "n_positions": 64,
+            "vocab_size": 96,
+        },
+    ),
+    "mistral, every layer slides": (
+        "hybrid_cache",
+        SMALL | {"model_type": "mistral", "sliding_window": 6, "tie_word_embeddings": False},
+    ),
+    "gemma2, soft caps and a window": (
+        "hybrid_cache",
+        GEMMA
+        | {
+            "model_type": "gemma2",
+            "architectures": ["Gemma2ForCausalLM"],
+            "final_logit_softcapping": 5.0,
+            "attn_logit_softcapping": 5.0,
+        },
+    ),
+    "gemma3": ("hybrid_cache", GEMMA),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exported_graph_equals_eager(tmp_path: Path, family: str) -> None:
+    adapter, value = FAMILIES[family]
+    checkpoint = make_checkpoint(tmp_path, value)
+    config = checkpoint.config
+    assert choose_adapter(config).name == adapter
+    exported = export_model(config, ExportOptions(max_cache_len=24, max_seq_len=8))
+    weights = open_weights([checkpoint.weights_path])
+    bind_weights(exported.program, exported.signature, weights)
+    module = exported.program.module(check_guards=False)
+
+    def run(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return module(input_ids=tokens, cache_position=positions)
+
+    outcome = parity.compare(
+        run,
+        parity.Eager(config, weights, "float32"),
+        exported.signature,
+        tolerance=1e-4,
+        window=parity.sliding_window(config),
+    )
+    assert outcome.failure() is None
+    assert max(found.position for found in outcome.differences) == 23
