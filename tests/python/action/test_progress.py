@@ -90,7 +90,9 @@ def test_what_is_left_counts_as_done(clock: Clock, lines: Path) -> None:
 
 
 def test_a_terminal_gets_the_lines_and_a_pipe_does_not() -> None:
-    program = "from rules_executorch.progress import Progress; Progress('lower').stage('start')"
+    program = (
+        "from rules_executorch.action.progress import Progress; Progress('lower').stage('start')"
+    )
     command = [sys.executable, "-c", program]
     piped = subprocess.run(command, capture_output=True, check=True)
     assert piped.stderr == b""
