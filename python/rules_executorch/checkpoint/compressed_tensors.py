@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rules_executorch.checkpoint.weights import SafetensorsWeights, Weights
+from rules_executorch.checkpoint.stored_weights import SafetensorsWeights, Weights
 from rules_executorch.common import dtypes
 from rules_executorch.common.errors import UserError
 

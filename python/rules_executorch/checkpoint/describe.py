@@ -16,8 +16,8 @@ from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint.description import ModelDescription
 from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
+from rules_executorch.checkpoint.stored_weights import Weights, open_safetensors
 from rules_executorch.checkpoint.tasks import GENERATION
-from rules_executorch.checkpoint.weights import Weights, open_safetensors
 from rules_executorch.common import dtypes
 from rules_executorch.common.errors import UserError
 

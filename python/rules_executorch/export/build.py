@@ -21,7 +21,7 @@ from rules_executorch.common.errors import UserError
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
-    from rules_executorch.checkpoint.weights import Weights
+    from rules_executorch.checkpoint.stored_weights import Weights
 
 DTYPES: dict[str, torch.dtype] = {
     "float32": torch.float32,

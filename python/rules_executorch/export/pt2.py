@@ -40,7 +40,7 @@ from rules_executorch.export.quantize import quantize_weight
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from rules_executorch.checkpoint.weights import Weights
+    from rules_executorch.checkpoint.stored_weights import Weights
 
 _ROOT = "program"
 _MODEL = "model"

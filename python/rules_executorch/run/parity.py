@@ -21,7 +21,7 @@ from rules_executorch.program.operator_libraries import load_operators_of
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-    from rules_executorch.checkpoint.weights import Weights
+    from rules_executorch.checkpoint.stored_weights import Weights
 
 DEFAULT_TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of a logit, by the program's dtype, as a share of the largest logit."""

@@ -15,7 +15,7 @@ from rules_executorch.run.parity import Difference, Parity, RuntimeProgram
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-    from rules_executorch.checkpoint.weights import Weights
+    from rules_executorch.checkpoint.stored_weights import Weights
 
 _SAMPLES = 4
 

@@ -9,7 +9,8 @@ import torch
 from builders import floats
 
 from rules_executorch.checkpoint import safetensors_writer
-from rules_executorch.checkpoint.weights import Weights, open_weights
+from rules_executorch.checkpoint.stored_weights import Weights
+from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rules_executorch.checkpoint.gguf import architectures as architectures
 from rules_executorch.checkpoint.gguf import header as gguf_header
 from rules_executorch.checkpoint.gguf.header import GgufFile
-from rules_executorch.checkpoint.weights import Weights
+from rules_executorch.checkpoint.stored_weights import Weights
 from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
