@@ -32,6 +32,6 @@ Output groups: `manifest`, and `operators` of the program that was chosen.
 Provider: `ExecutorchAssetsInfo`.
 """
 
-load("//executorch/private:assets.bzl", _executorch_assets = "executorch_assets")
+load("//executorch/private/rules:assets.bzl", _executorch_assets = "executorch_assets")
 
 executorch_assets = _executorch_assets

@@ -16,6 +16,6 @@ baseline the ratio. Every run is a process of its own through the runner that an
 the programs take turns. `-- --help` lists the options, among them `--json FILE`.
 """
 
-load("//executorch/private:benchmark.bzl", _executorch_benchmark = "executorch_benchmark")
+load("//executorch/private/rules:benchmark.bzl", _executorch_benchmark = "executorch_benchmark")
 
 executorch_benchmark = _executorch_benchmark

@@ -17,8 +17,8 @@ The test reads the manifest alone, in a moment. When it fails it says by how muc
 or layers make it so, and what would pass.
 """
 
-load("//executorch/private:budget_test.bzl", "budget_test")
-load("//executorch/private:limits.bzl", "limit_values")
+load("//executorch/private/checks:limits.bzl", "limit_values")
+load("//executorch/private/rules:budget_test.bzl", "budget_test")
 
 def executorch_budget_test(
         name,

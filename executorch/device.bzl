@@ -18,8 +18,8 @@ Devices that many people have are in `@rules_executorch//executorch/devices`.
 Provider: `ExecutorchDeviceInfo`.
 """
 
-load("//executorch/private:device.bzl", _executorch_device = "executorch_device")
-load("//executorch/private:limits.bzl", "limit_values")
+load("//executorch/private/checks:limits.bzl", "limit_values")
+load("//executorch/private/rules:device.bzl", _executorch_device = "executorch_device")
 
 def executorch_device(
         name,

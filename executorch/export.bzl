@@ -23,6 +23,6 @@ Output groups: `options` (the options as the command line takes them: `export.sc
 Provider: `ExportedProgramInfo`.
 """
 
-load("//executorch/private:export.bzl", _executorch_export = "executorch_export")
+load("//executorch/private/rules:export.bzl", _executorch_export = "executorch_export")
 
 executorch_export = _executorch_export

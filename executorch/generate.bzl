@@ -14,6 +14,6 @@ through the runner that an app would use, with the model's chat template applied
 `-- --help` lists the other options.
 """
 
-load("//executorch/private:generate.bzl", _executorch_generate = "executorch_generate")
+load("//executorch/private/rules:generate.bzl", _executorch_generate = "executorch_generate")
 
 executorch_generate = _executorch_generate

@@ -28,8 +28,8 @@ configuration reduced to what shapes the graph (and for a GGUF the rebuilt token
 Provider: `HfModelInfo`.
 """
 
-load("//executorch/private:hf_model.bzl", _hf_model = "hf_model")
-load("//executorch/private:license_metadata.bzl", "license_metadata")
+load("//executorch/private/rules:hf_model.bzl", _hf_model = "hf_model")
+load("//executorch/private/rules:license_metadata.bzl", "license_metadata")
 
 def hf_model(name, srcs, license = None, package_url = None, visibility = None, **kwargs):
     """Declares a model.

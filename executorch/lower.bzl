@@ -25,6 +25,6 @@ that differs from run to run: `timings.schema.json`).
 Provider: `ExecutorchProgramInfo`.
 """
 
-load("//executorch/private:lower.bzl", _executorch_lower = "executorch_lower")
+load("//executorch/private/rules:lower.bzl", _executorch_lower = "executorch_lower")
 
 executorch_lower = _executorch_lower

@@ -35,13 +35,13 @@ that no device needs. The targets are
 `assistant_generate` and `assistant_benchmark` exist for models that take `input_ids`.
 """
 
-load("//executorch/private:assets.bzl", "executorch_assets")
-load("//executorch/private:benchmark.bzl", "executorch_benchmark")
-load("//executorch/private:export.bzl", "executorch_export")
-load("//executorch/private:generate.bzl", "executorch_generate")
-load("//executorch/private:lowerings.bzl", "lowered_program", "lowerings")
-load("//executorch/private:model.bzl", "host_program", "model_test")
-load("//executorch/private:options.bzl", "CUSTOM_OPS")
+load("//executorch/private/rules:assets.bzl", "executorch_assets")
+load("//executorch/private/rules:benchmark.bzl", "executorch_benchmark")
+load("//executorch/private/rules:export.bzl", "executorch_export")
+load("//executorch/private/rules:generate.bzl", "executorch_generate")
+load("//executorch/private/rules:lowerings.bzl", "lowered_program", "lowerings")
+load("//executorch/private/rules:model.bzl", "host_program", "model_test")
+load("//executorch/private/tables:options.bzl", "CUSTOM_OPS")
 
 _EXPORT_ATTRS = [
     "batch_size",

@@ -21,6 +21,6 @@ program that needs another operator then fails a test and not the app.
 For one program there is the same as output group `operators` of `executorch_lower`.
 """
 
-load("//executorch/private:operators.bzl", _executorch_operators = "executorch_operators")
+load("//executorch/private/rules:operators.bzl", _executorch_operators = "executorch_operators")
 
 executorch_operators = _executorch_operators

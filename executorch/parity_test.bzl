@@ -15,6 +15,6 @@ decoding gives. A lossy program (quantized, half precision) declares how far it 
 `tolerance`.
 """
 
-load("//executorch/private:parity_test.bzl", _executorch_parity_test = "executorch_parity_test")
+load("//executorch/private/rules:parity_test.bzl", _executorch_parity_test = "executorch_parity_test")
 
 executorch_parity_test = _executorch_parity_test

@@ -22,6 +22,6 @@ byte of it: files against `SHA256SUMS`, programs against their manifests, SBOM a
 against the programs. Sign the archive, or publish its digest: `--sha256` compares it.
 """
 
-load("//executorch/private:release.bzl", _executorch_release = "executorch_release")
+load("//executorch/private/rules:release.bzl", _executorch_release = "executorch_release")
 
 executorch_release = _executorch_release

@@ -19,6 +19,6 @@ From a `config.json` it makes, in a folder `NAME`, what a checkpoint on the hub 
 `tokenizer_config.json`. The same seed gives the same bytes.
 """
 
-load("//executorch/private:tiny_checkpoint.bzl", _tiny_checkpoint = "tiny_checkpoint")
+load("//executorch/private/rules:tiny_checkpoint.bzl", _tiny_checkpoint = "tiny_checkpoint")
 
 tiny_checkpoint = _tiny_checkpoint

@@ -1,7 +1,7 @@
 """What the rules know of devices and of tests, as JSON, for what the docs say of them."""
 
 load("//executorch:providers.bzl", "ExecutorchProgramInfo")
-load("//executorch/private:catalogue.bzl", "CatalogueInfo")
+load("//executorch/private/rules:catalogue.bzl", "CatalogueInfo")
 load("//models:device_group.bzl", "DeviceGroupInfo")
 
 visibility(["//tests/devices"])

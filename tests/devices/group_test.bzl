@@ -1,7 +1,7 @@
 """Analysis test of a group of programs: it has one for every device of the catalogue, or says why not."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//executorch/private:catalogue.bzl", "CatalogueInfo")
+load("//executorch/private/rules:catalogue.bzl", "CatalogueInfo")
 load("//models:device_group.bzl", "DeviceGroupInfo")
 
 visibility(["//tests/devices"])

@@ -1,7 +1,7 @@
 """Tests in Python that need the packages of an optional group."""
 
 load("//executorch:toolchain.bzl", "ExecutorchToolchainInfo")
-load("//executorch/private:launch.bzl", "runfile_path")
+load("//executorch/private/actions:launch.bzl", "runfile_path")
 
 visibility("//...")
 

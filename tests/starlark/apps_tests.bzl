@@ -12,7 +12,7 @@ load(
     "executorch_operators",
 )
 load("//executorch:providers.bzl", "ExecutorchAssetsInfo", "ExecutorchProgramInfo")
-load("//executorch/private:cc_embed.bzl", "cc_embed_files")
+load("//executorch/private/rules:cc_embed.bzl", "cc_embed_files")
 load(":helpers.bzl", "action_of", "basenames", "refusal_test")
 
 _PHONE = "//executorch/devices:android_arm64_xnnpack"

@@ -3,7 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("//executorch:defs.bzl", "hf_model")
 load("//executorch:providers.bzl", "HfModelInfo")
-load("//executorch/private:sized_files.bzl", "sized_files")
+load("//executorch/private/rules:sized_files.bzl", "sized_files")
 load(":helpers.bzl", "action_of", "argument_after", "basenames", "empty_files", "folder", "refusal_test")
 
 _SAFETENSORS = [

@@ -1,7 +1,7 @@
 """Tests of what actions tell the scheduler about their memory."""
 
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
-load("//executorch/private:memory.bzl", "RESOURCE_SETS", "memory_of_weights")
+load("//executorch/private/actions:memory.bzl", "RESOURCE_SETS", "memory_of_weights")
 
 _GIB = 1 << 30
 

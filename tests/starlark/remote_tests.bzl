@@ -2,7 +2,7 @@
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
 load("//executorch:defs.bzl", "executorch_export", "executorch_lower", "executorch_model", "executorch_release")
-load("//executorch/private:remote.bzl", "remote_requirements")
+load("//executorch/private/actions:remote.bzl", "remote_requirements")
 load(":helpers.bzl", "refusal_test")
 
 def _requirements_test_impl(ctx):

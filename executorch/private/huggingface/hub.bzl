@@ -3,7 +3,7 @@
 visibility("private")
 
 # The repositories see this module by its canonical name only.
-_SIZED_FILES = str(Label("//executorch/private:sized_files.bzl"))
+_SIZED_FILES = str(Label("//executorch/private/rules:sized_files.bzl"))
 
 _BUILD = """\
 load("{module}", "sized_files")

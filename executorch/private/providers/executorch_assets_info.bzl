@@ -1,6 +1,6 @@
 """The provider of `executorch_assets`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """What an app carries of a model: a flat folder with the program that fits its platform."""
 

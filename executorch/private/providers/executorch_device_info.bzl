@@ -1,6 +1,6 @@
 """The provider of `executorch_device`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """A device to lower for: a backend with its options, and the platform its apps are built for."""
 

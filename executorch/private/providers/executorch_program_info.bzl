@@ -1,6 +1,6 @@
 """The provider of `executorch_lower`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """A program for the ExecuTorch runtime, lowered for one device."""
 

@@ -1,6 +1,6 @@
 """The provider of `executorch_toolchain`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """The Python of the actions, with torch, transformers and executorch.
 

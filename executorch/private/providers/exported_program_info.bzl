@@ -1,6 +1,6 @@
 """The provider of `executorch_export`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """A model exported by `torch.export`: a graph, without the weights' values.
 

@@ -1,6 +1,6 @@
 """The provider of `sized_files`."""
 
-visibility("//executorch/...")
+visibility("//executorch/private/rules")
 
 DOC = """Sizes of files that were known when their repository was made: Starlark cannot ask for them."""
 

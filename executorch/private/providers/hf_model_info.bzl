@@ -1,6 +1,6 @@
 """The provider of `hf_model`."""
 
-visibility("//...")
+visibility("//executorch/...")
 
 DOC = """A checkpoint in the layout of the Hugging Face hub, checked and described.
 

@@ -1,6 +1,6 @@
 """The provider of `lowerings`."""
 
-visibility("//executorch/...")
+visibility("//executorch/private/rules")
 
 DOC = """The lowerings of one model for several devices, shared by devices that agree."""
 

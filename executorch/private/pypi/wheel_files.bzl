@@ -18,7 +18,7 @@ _MODULES = [
 _MAIN = Label("//tools/toolchain:fetch_wheel.py")
 
 # The repositories see this module by its canonical name only.
-_SIZED_FILES = str(Label("//executorch/private:sized_files.bzl"))
+_SIZED_FILES = str(Label("//executorch/private/rules:sized_files.bzl"))
 
 _SIZES = "import json, os; print(json.dumps({f.name: str(f.stat().st_size) for f in os.scandir() if f.is_file()}))"
 

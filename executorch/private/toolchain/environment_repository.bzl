@@ -1,6 +1,6 @@
 """The repository that makes a Python environment and has an `executorch_toolchain` for it."""
 
-visibility(["//executorch/private/toolchain", "//tools/toolchain/python"])
+visibility("//tools/toolchain/python")
 
 _BUILD = """\
 load("{toolchain_bzl}", "executorch_toolchain")

@@ -2,7 +2,7 @@
 
 load("//executorch/private/providers:executorch_toolchain_info.bzl", "ExecutorchToolchainInfo")
 
-visibility("//executorch/...")
+visibility("//executorch")
 
 DOC = """The Python of the actions, as a target that `toolchain()` can name.
 

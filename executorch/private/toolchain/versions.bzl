@@ -1,6 +1,6 @@
 """The locks that come with the ruleset."""
 
-visibility(["//executorch/private/toolchain", "//tools/toolchain/python"])
+visibility("//tools/toolchain/python")
 
 DEFAULT_VERSION = "1.5.1"
 

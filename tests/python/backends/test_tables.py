@@ -15,7 +15,7 @@ from rules_executorch.export.adapters import custom_ops
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 REPOSITORY = Path(__file__).parents[3]
-PRIVATE = REPOSITORY / "executorch" / "private"
+TABLES = REPOSITORY / "executorch" / "private" / "tables"
 
 TYPES = {"boolean": "bool", "integer": "int", "string": "string", "array": "list"}
 
@@ -23,7 +23,7 @@ TYPES = {"boolean": "bool", "integer": "int", "string": "string", "array": "list
 def starlark(name):
     """The values of a .bzl file that is nothing but literals, which Python reads the same way."""
     values = {"visibility": lambda _: None, "struct": types.SimpleNamespace}
-    exec(compile((PRIVATE / name).read_text(), name, "exec"), values)
+    exec(compile((TABLES / name).read_text(), name, "exec"), values)
     return values
 
 

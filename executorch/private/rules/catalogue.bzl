@@ -1,0 +1,38 @@
+"""The devices of a package as one target, so that a test can say of all of them what it says of one."""
+
+load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
+
+visibility([
+    "//executorch/devices",
+    "//tests/devices",
+])
+
+CatalogueInfo = provider(
+    "Devices.",
+    fields = {"devices": "list of ExecutorchDeviceInfo."},
+)
+
+def _catalogue_impl(ctx):
+    return [CatalogueInfo(devices = [target[ExecutorchDeviceInfo] for target in ctx.attr.devices])]
+
+_catalogue = rule(
+    implementation = _catalogue_impl,
+    attrs = {"devices": attr.label_list(providers = [ExecutorchDeviceInfo])},
+    doc = "Devices.",
+    provides = [CatalogueInfo],
+)
+
+def catalogue(name):
+    """Gathers the `executorch_device` targets that the package has so far.
+
+    Args:
+        name: name of the target.
+    """
+    _catalogue(
+        name = name,
+        devices = [
+            ":" + target
+            for target, attributes in native.existing_rules().items()
+            if attributes["kind"] == "executorch_device"
+        ],
+    )
