@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import jsonschema
 import pytest
 
 from rules_executorch.backends import find_backend
-from rules_executorch.program import inspect as inspection
+from rules_executorch.program.inspect import inspect_program
 
 PROGRAMS = Path(__file__).parents[2] / "models"
 PREFIX = "tiny_llama_all_devices_on_"
-SCHEMA = Path(inspection.__file__).parent / "schema" / "manifest.schema.json"
+SCHEMA = resources.files("rules_executorch") / "schema" / "manifest.schema.json"
 
 GENERATION = [("int64", 2), ("int64", 1)], ("float32", [1, 1, 288])
 IMAGES = [("float32", 4)], ("float32", [1, 4])
@@ -63,7 +64,7 @@ def test_every_program_was_built() -> None:
 @pytest.mark.parametrize("device", EXPECTED)
 def test_the_program_has_the_delegate_and_the_tensors(device: str) -> None:
     delegate, share, (inputs, output) = EXPECTED[device]
-    info = inspection.inspect_program(str(program(device)))
+    info = inspect_program(str(program(device)))
     method = info.methods["forward"]
     assert set(method.delegates) == ({delegate} if delegate else set())
     assert [(tensor.dtype, len(tensor.shape)) for tensor in method.inputs] == inputs

@@ -20,12 +20,12 @@ def run(args: argparse.Namespace) -> int:
     """Prints the file; see `rules_executorch.program.inspect` and `program.ptd`."""
     with hermetic():
         if os.path.isfile(args.program):
-            from rules_executorch.program import ptd as opened_data
+            from rules_executorch.program import ptd
 
-            if opened_data.is_data(args.program):
-                tensors = opened_data.inspect_data(args.program)
+            if ptd.is_data(args.program):
+                tensors = ptd.inspect_data(args.program)
                 value = {"tensors": [dataclasses.asdict(tensor) for tensor in tensors]}
-                text = opened_data.render(tensors)
+                text = ptd.render(tensors)
                 print(json.dumps(value, indent=2) if args.json else text)
                 return 0
         from rules_executorch.program.inspect import inspect_program, render

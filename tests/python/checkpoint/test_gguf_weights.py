@@ -12,7 +12,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-from rules_executorch.checkpoint.gguf import architectures as architectures
+from rules_executorch.checkpoint.gguf import architectures
 from rules_executorch.checkpoint.gguf.header import GgufFile
 from rules_executorch.checkpoint.gguf.weights import GgufWeights
 from rules_executorch.checkpoint.weights import open_weights

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint import strict_json, tokenizer
-from rules_executorch.checkpoint.gguf import architectures as architectures
+from rules_executorch.checkpoint.gguf import architectures
 from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
 from rules_executorch.checkpoint.gguf.describe import describe_gguf
 from rules_executorch.checkpoint.gguf.header import GgufFile

@@ -16,7 +16,7 @@ from rules_executorch.backends import NAMES, find_backend
 from rules_executorch.cli import main
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
-from rules_executorch.lower import pipeline as lower
+from rules_executorch.lower import pipeline
 from rules_executorch.lower.external_data import write_data
 from rules_executorch.lower.pipeline import check_lowering
 from rules_executorch.program.compare.files import compare_files
@@ -325,7 +325,7 @@ def test_outputs_are_whole_or_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # As if a backend had taken every weight into its delegates.
-    monkeypatch.setattr(lower, "lower_program", lambda *_: llama_xnnpack.lowered)
+    monkeypatch.setattr(pipeline, "lower_program", lambda *_: llama_xnnpack.lowered)
     arguments = lower_arguments(tmp_path, llama_xnnpack, external_data=True)
     assert main([*arguments, f"--out-data={tmp_path / 'out' / 'model.ptd'}"]) == 1
     assert "no weights that could be outside of it" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions, LowerOptions
 from rules_executorch.export.pt2 import bind_weights
-from rules_executorch.lower import pipeline as lower
+from rules_executorch.lower import pipeline
 from rules_executorch.lower.pipeline import check_lowering, lower_program
 from rules_executorch.program.runner_contract import constant_methods
 
@@ -89,7 +89,7 @@ def test_a_backend_that_takes_nothing_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     idle = dataclasses.replace(find_backend("portable"), name="idle", runtime_name="Idle")
-    monkeypatch.setattr(lower, "find_backend", lambda name: idle)
+    monkeypatch.setattr(pipeline, "find_backend", lambda name: idle)
     checkpoint = make_checkpoint(tmp_path, LLAMA | {"num_hidden_layers": 1})
     exported = export_model(checkpoint.config, ExportOptions(max_cache_len=4))
     bind_weights(exported.program, exported.signature, open_weights([checkpoint.weights_path]))

@@ -9,10 +9,9 @@ from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint import strict_json, tokenizer
 from rules_executorch.checkpoint.describe import describe, license_of
 from rules_executorch.checkpoint.description import ModelDescription, TokenizerDescription
-from rules_executorch.checkpoint.gguf import architectures as architectures
-from rules_executorch.checkpoint.gguf import header as gguf_header
+from rules_executorch.checkpoint.gguf import architectures
 from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
-from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.checkpoint.gguf.header import GgufFile, type_name
 from rules_executorch.checkpoint.model_card import card_of_gguf
 from rules_executorch.checkpoint.sources import Sources
 
@@ -98,4 +97,4 @@ def _main_type(file: GgufFile, names: list[str]) -> str:
     sizes: Counter[int] = Counter()
     for name in names:
         sizes[file.tensors[name].type] += file.tensors[name].num_bytes
-    return gguf_header.type_name(max(sizes, key=lambda kind: (sizes[kind], kind)))
+    return type_name(max(sizes, key=lambda kind: (sizes[kind], kind)))

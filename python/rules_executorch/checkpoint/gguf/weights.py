@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rules_executorch.checkpoint.gguf import architectures as architectures
-from rules_executorch.checkpoint.gguf import header as gguf_header
-from rules_executorch.checkpoint.gguf.header import GgufFile
+from rules_executorch.checkpoint.gguf import architectures
+from rules_executorch.checkpoint.gguf.header import GgufFile, type_name
 from rules_executorch.checkpoint.stored_weights import Weights
 from rules_executorch.common.errors import UserError
 
@@ -65,7 +64,7 @@ def dequantized(file: GgufFile, name: str) -> torch.Tensor:
             result[start : start + _BLOCKS_AT_ONCE] = values.reshape(-1, elements)
     except NotImplementedError as error:
         raise UserError(
-            f"The tensor {name!r} in {file.path} is of the type {gguf_header.type_name(kind)},"
+            f"The tensor {name!r} in {file.path} is of the type {type_name(kind)},"
             " which the `gguf` package cannot dequantize.",
             instead="Use a file of a common type, such as Q8_0, Q4_K_M or F16.",
         ) from error
