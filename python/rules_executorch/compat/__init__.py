@@ -106,8 +106,8 @@ PATCHES: tuple[Patch, ...] = (
         "a compiler is started for each delegate",
     ),
     lazy_patch(
-        "provenance",
-        "shared_provenance",
+        "node_sources",
+        "shared_node_sources",
         "every pass copies the history of every node",
     ),
     lazy_patch(

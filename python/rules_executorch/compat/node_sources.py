@@ -17,7 +17,7 @@ from rules_executorch.compat.patch import replaced
 
 
 @contextlib.contextmanager
-def shared_provenance() -> Iterator[None]:
+def shared_node_sources() -> Iterator[None]:
     """Let a new `NodeSource` refer to the older ones instead of copying them."""
     shallow = types.SimpleNamespace(copy=traceback.copy.copy, deepcopy=list)
     with replaced(traceback, "copy", shallow):
