@@ -1,4 +1,4 @@
-"""The backends a program can be lowered for, one file each, registered by name."""
+"""The backends a program can be lowered for, one file or package each, registered by name."""
 
 from __future__ import annotations
 

@@ -91,21 +91,6 @@ PATCHES: tuple[Patch, ...] = (
         "the sets of dependent nodes grow with the square of the graph and are walked per merge",
     ),
     lazy_patch(
-        "xnnpack",
-        "shared_xnnpack_passes",
-        "each delegate is copied with its weights and runs the same passes as its equals",
-    ),
-    lazy_patch(
-        "patterns",
-        "needed_patterns",
-        "six programs are exported as patterns that most models have no operator of",
-    ),
-    lazy_patch(
-        "flatbuffers",
-        "single_compilation",
-        "a compiler is started for each delegate",
-    ),
-    lazy_patch(
         "node_sources",
         "shared_node_sources",
         "every pass copies the history of every node",
@@ -134,11 +119,6 @@ PATCHES: tuple[Patch, ...] = (
         "delegates",
         "interpreted_delegates",
         "passes rebuild the module of every delegate to learn the shapes of its outputs",
-    ),
-    lazy_patch(
-        "weights",
-        "borrowed_weights",
-        "every weight is copied to be hashed and copied again to be stored",
     ),
     lazy_patch(
         "weights",

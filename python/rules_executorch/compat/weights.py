@@ -1,9 +1,7 @@
 """Weights that go into the program as they are, without a copy in between.
 
-Rests on `executorch/backends/xnnpack/operators/node_visitor.py`
-(`get_serialized_buffer_index`), which copies each weight twice, to hash it and to store it; on
-`executorch/exir/emit/_emitter.py` (`_tensor_spec_to_evalue`, `_save_new_const_tensor`), which
-copies the constants of the portable kernels; and on `executorch/exir/_serialize/`
+Rests on `executorch/exir/emit/_emitter.py` (`_tensor_spec_to_evalue`, `_save_new_const_tensor`),
+which copies the constants of the portable kernels, and on `executorch/exir/_serialize/`
 (`_named_data_store.py`, `_cord.py`, `_program.py`), which write a `FileBackedData` where it
 stands in for bytes.
 """
@@ -15,14 +13,11 @@ import contextlib
 import ctypes
 import hashlib
 import io
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from executorch.backends.xnnpack.operators import node_visitor
 from executorch.exir._serialize._cord import FileBackedData
-from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.emit import _emitter
 from executorch.exir.tensor import TensorSpec
 
@@ -30,7 +25,6 @@ from rules_executorch.compat.patch import replaced
 
 # Bytes of a constant that are worth a reference.
 _LARGE = 1 << 20
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BorrowedData(FileBackedData):
@@ -59,44 +53,6 @@ class BorrowedData(FileBackedData):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BorrowedData:
         return self
-
-
-@contextlib.contextmanager
-def borrowed_weights() -> Iterator[None]:
-    """Let the store refer to the storage of an XNNPACK weight that is stored unchanged."""
-    stock_find = node_visitor.get_param_tensor
-    stock_add = NamedDataStore.add_named_data
-    latest: list[torch.Tensor] = []
-
-    def find(*args: Any, **kwargs: Any) -> Any:
-        tensor = stock_find(*args, **kwargs)
-        latest[:] = [tensor] if type(tensor) in (torch.Tensor, torch.nn.Parameter) else []
-        return tensor
-
-    def unchanged(address: int, size: int) -> bool:
-        storages = [tensor.untyped_storage() for tensor in latest]
-        return any((s.data_ptr(), s.nbytes()) == (address, size) for s in storages)
-
-    def as_bytes(array: Any = b"") -> bytes | memoryview:
-        """Stands in for `bytes`: a view where the array is the weight itself."""
-        if isinstance(array, ctypes.Array) and unchanged(
-            ctypes.addressof(array), ctypes.sizeof(array)
-        ):
-            return memoryview(array)
-        return builtins.bytes(array)
-
-    def add(self: NamedDataStore, key: str, data: Any, *args: Any, **kwargs: Any) -> None:
-        if isinstance(data, memoryview):
-            digest = bytes.fromhex(key) if _DIGEST.fullmatch(key) else None
-            data = BorrowedData(latest[0].untyped_storage(), digest)
-        stock_add(self, key, data, *args, **kwargs)
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(node_visitor, "get_param_tensor", find))
-        stack.enter_context(replaced(NamedDataStore, "add_named_data", add))
-        node_visitor.bytes = as_bytes
-        stack.callback(delattr, node_visitor, "bytes")
-        yield
 
 
 @contextlib.contextmanager

@@ -32,9 +32,11 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.utils import _pytree
 
 from rules_executorch import compat
+from rules_executorch.backends import find_backend
 from rules_executorch.compat import patch as patches
 from rules_executorch.compat import recompile
 
+XNNPACK = find_backend("xnnpack").patches
 DELEGATE = importlib.import_module("torch._higher_order_ops.executorch_call_delegate")
 PATCHED: list[tuple[Any, str]] = [
     (GraphModule, "recompile"),
@@ -82,26 +84,26 @@ def _snapshot() -> list[Any]:
 
 
 def test_all_apply_here() -> None:
-    with compat.fast_lowering() as report:
-        assert report.active == [patch.name for patch in compat.PATCHES]
+    with compat.fast_lowering(XNNPACK) as report:
+        assert report.active == [patch.name for patch in (*compat.PATCHES, *XNNPACK)]
         assert report.skipped == {}
 
 
 def test_everything_is_put_back() -> None:
     before = _snapshot()
-    with compat.fast_lowering():
+    with compat.fast_lowering(XNNPACK):
         assert _snapshot() != before
     assert _snapshot() == before
 
 
 def test_everything_is_put_back_after_an_error() -> None:
     before = _snapshot()
-    with pytest.raises(ValueError, match="body"), compat.fast_lowering():
+    with pytest.raises(ValueError, match="body"), compat.fast_lowering(XNNPACK):
         raise ValueError("body")
     assert _snapshot() == before
 
 
-@pytest.mark.parametrize("patch", compat.PATCHES, ids=lambda patch: patch.name)
+@pytest.mark.parametrize("patch", (*compat.PATCHES, *XNNPACK), ids=lambda patch: patch.name)
 def test_each_patch_is_put_back(patch: compat.Patch) -> None:
     before = _snapshot()
     with pytest.raises(ValueError, match="body"), patch.apply():

@@ -15,6 +15,7 @@ from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
 from executorch.exir import to_edge_transform_and_lower
 
 from rules_executorch import compat
+from rules_executorch.backends import find_backend
 
 
 def _lower(exported: Any, partitioners: list[type]) -> bytes:
@@ -22,6 +23,7 @@ def _lower(exported: Any, partitioners: list[type]) -> bytes:
     return edge.to_executorch().buffer
 
 
+PATCHES = find_backend("xnnpack").patches
 XNNPACK = [XnnpackPartitioner]
 DYNAMIC = [XnnpackDynamicallyQuantizedPartitioner, XnnpackPartitioner]
 CASES: dict[str, tuple[Callable[[], Any], list[type]]] = {
@@ -40,7 +42,7 @@ def test_same_bytes(case: str) -> None:
     export, partitioners = CASES[case]
     with torch.no_grad():
         stock = _lower(export(), partitioners)
-        with compat.fast_lowering() as report:
+        with compat.fast_lowering(PATCHES if partitioners else ()) as report:
             fast = _lower(export(), partitioners)
     assert not report.skipped
     assert len(stock) == len(fast)
@@ -50,7 +52,7 @@ def test_same_bytes(case: str) -> None:
 def test_each_patch_alone_keeps_the_bytes() -> None:
     with torch.no_grad():
         stock = _lower(programs.methods(), XNNPACK)
-        for patch in compat.PATCHES:
+        for patch in (*compat.PATCHES, *PATCHES):
             with patch.apply():
                 alone = _lower(programs.methods(), XNNPACK)
             assert alone == stock, patch.name

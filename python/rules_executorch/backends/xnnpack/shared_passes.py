@@ -24,7 +24,7 @@ from executorch.exir.backend.backend_details import PreprocessResult
 from torch._subclasses import FakeTensorMode
 from torch.export import ExportedProgram
 
-from rules_executorch.compat.delegate_keys import Structure, UnknownStructure, describe
+from rules_executorch.backends.xnnpack.delegate_keys import Structure, UnknownStructure, describe
 from rules_executorch.compat.patch import replaced
 
 # Above every debug handle a pass could make up, so that those of the template are told apart.

@@ -16,11 +16,12 @@ from executorch.exir import to_edge_transform_and_lower
 from executorch.exir.backend.backend_details import PreprocessResult
 from torch.export import ExportedProgram
 
-from rules_executorch.compat import patterns
-from rules_executorch.compat.delegate_keys import describe
-from rules_executorch.compat.flatbuffers import single_compilation
-from rules_executorch.compat.weights import BorrowedData, borrowed_weights
-from rules_executorch.compat.xnnpack import shared_xnnpack_passes
+from rules_executorch.backends.xnnpack import patterns
+from rules_executorch.backends.xnnpack.delegate_keys import describe
+from rules_executorch.backends.xnnpack.flatbuffers import single_compilation
+from rules_executorch.backends.xnnpack.shared_passes import shared_xnnpack_passes
+from rules_executorch.backends.xnnpack.weights import borrowed_weights
+from rules_executorch.compat.weights import BorrowedData
 
 
 class _Blocks(torch.nn.Module):
