@@ -4,8 +4,10 @@ A subcommand is a module `rules_executorch.commands.NAME` with
 
 * a docstring whose first line is the help text,
 * `add_arguments(parser)`,
-* `run(args) -> int`, and
-* where it imports heavy libraries, `warm_up()`, which imports them ahead of time.
+* `run(args) -> int`,
+* where it imports heavy libraries, `warm_up()`, which imports them ahead of time, and
+* where it starts programs of the person's, `KEEPS_TMPDIR = True`. The temporary files of all others
+  go with them, however they end.
 
 Modules are imported only when their subcommand runs, since torch takes seconds to import.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import pkgutil
 import shlex
@@ -25,6 +28,7 @@ from types import ModuleType
 from rules_executorch import commands
 from rules_executorch.action import environment, worker
 from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common import guard
 from rules_executorch.common.errors import UserError
 
 PROG = "rules_executorch"
@@ -99,8 +103,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--target", help="label of the target, for messages")
     module.add_arguments(parser)
     args = parser.parse_args(rest)
+    keeps = getattr(module, "KEEPS_TMPDIR", False)
     try:
-        return module.run(args)
+        with contextlib.nullcontext() if keeps else guard.temporary_files():
+            return module.run(args)
     except UserError as error:
         where = args.target or shlex.join([PROG, name])
         print(f"\nERROR in {where}: {error}\n", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from nested import CHECKOUT, Workspace, cache
 
 from rules_executorch.cli import main
-from rules_executorch.records.reproduce import find_bazel, remove
+from rules_executorch.records.reproduce import find_bazel
 
 UNSOUND = """
 genrule(
@@ -93,12 +92,3 @@ def test_the_bazel_that_builds(tmp_path: Path) -> None:
     assert find_bazel(tmp_path / "elsewhere", environ) == str(folder / "bazel")
     assert find_bazel(tmp_path, environ | {"BAZELW_BAZEL": "/our/bazel"}) == "/our/bazel"
     assert find_bazel(tmp_path, environ | {"BAZELW_BAZEL": "prefix"}) == str(tmp_path / "bazelw")
-
-
-def test_folders_without_permission_are_removed(tmp_path: Path) -> None:
-    inner = tmp_path / "base" / "inner"
-    inner.mkdir(parents=True)
-    (inner / "file").touch()
-    os.chmod(inner, 0o500)
-    remove(tmp_path / "base")
-    assert not (tmp_path / "base").exists()

@@ -84,6 +84,9 @@ def arguments(argv: Sequence[str], environ: Mapping[str, str]) -> list[str]:
 
 def main(argv: Sequence[str]) -> int:
     """Runs the tests and returns the exit status."""
+    if os.environ.get("TEST_TMPDIR"):
+        # What libraries leave behind goes with the test.
+        os.environ["TMPDIR"] = os.environ["TEST_TMPDIR"]
     protocol = Protocol(os.environ)
     return protocol.status(int(pytest.main(arguments(argv, os.environ), plugins=[protocol])))
 

@@ -47,6 +47,15 @@ def test_junit_xml(tmp_path: Path) -> None:
     assert 'tests="1"' in xml.read_text()
 
 
+def test_temporary_files(tmp_path: Path) -> None:
+    """They go with the test's folder."""
+    text = "def test_it():\n  import tempfile\n  tempfile.mkstemp(prefix='left-')"
+    (tmp_path / "of the test").mkdir()
+    result = _run(tmp_path, text, TEST_TMPDIR=str(tmp_path / "of the test"))
+    assert result.returncode == 0, result.stdout
+    assert len(list((tmp_path / "of the test").glob("left-*"))) == 1
+
+
 def test_filter(tmp_path: Path) -> None:
     """`--test_filter` picks tests, and a filter that fits none fails."""
     text = "def test_good(): pass\ndef test_bad(): assert False"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
+
+from rules_executorch.common import guard
 
 SEED = 0
 
@@ -35,27 +35,26 @@ _DROPPED = ("HF_", "HUGGING", "TRANSFORMERS_", "TORCH", "PYTORCH_", "NETRC", "SS
 
 @contextlib.contextmanager
 def isolated_variables() -> Iterator[str]:
-    """Replaces HOME, caches, proxies and the libraries' settings by fixed ones.
+    """Replaces HOME, caches, TMPDIR, proxies and the libraries' settings by fixed ones.
 
     Yields:
-        The scratch folder that HOME and the caches point into; removed at the end, when the
-        variables are restored.
+        The scratch folder that they point into; removed at the end, when the variables are
+        restored, or with this process.
     """
     saved = dict(os.environ)
-    scratch = tempfile.mkdtemp(prefix="rules_executorch-")
-    for name in saved:
-        if name.startswith(_DROPPED) or name.lower().endswith("_proxy"):
-            del os.environ[name]
-    os.environ.update(_FIXED)
-    os.environ["HOME"] = scratch
-    for name in _FOLDERS:
-        os.environ[name] = os.path.join(scratch, name.lower())
-    try:
-        yield scratch
-    finally:
-        os.environ.clear()
-        os.environ.update(saved)
-        shutil.rmtree(scratch, ignore_errors=True)
+    with guard.temporary_files() as scratch:
+        for name in saved:
+            if name.startswith(_DROPPED) or name.lower().endswith("_proxy"):
+                del os.environ[name]
+        os.environ.update(_FIXED)
+        os.environ["HOME"] = scratch
+        for name in _FOLDERS:
+            os.environ[name] = os.path.join(scratch, name.lower())
+        try:
+            yield scratch
+        finally:
+            os.environ.clear()
+            os.environ.update(saved)
 
 
 @contextlib.contextmanager

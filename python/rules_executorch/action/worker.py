@@ -2,7 +2,8 @@
 
 The parent reads requests and imports what a subcommand needs, once; each request runs in a child
 forked from it. A request therefore starts with warm modules, yet nothing that it does (state of
-torch, memory, environment, working files) is there for the next one.
+torch, memory, environment, working files) is there for the next one. The child, what it started
+and its temporary files go with the request, and with the worker, however that ends.
 
 Protocol: https://bazel.build/remote/creating, "Creating Persistent Workers". One JSON object per
 line: `{"arguments": [...], "requestId": 0, "cancel": false}` in, and
@@ -21,11 +22,11 @@ import selectors
 import signal
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from rules_executorch.action import progress
+from rules_executorch.common import guard
 from rules_executorch.common.errors import UserError
 
 Run = Callable[[list[str]], int]
@@ -77,31 +78,14 @@ class _Lines:
         yield from (line for line in lines if line.strip())
 
 
-def _in_child(run: Run, arguments: list[str], log: IO[bytes]) -> int:
-    """Forks a child that runs one request and writes what it prints to `log`; returns its pid."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        # A group of its own, so that a cancellation also ends what the child has started.
-        os.setpgid(0, 0)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
-        status = run(arguments)
-    except SystemExit as stop:
-        status = stop.code if isinstance(stop.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+def _request(run: Run, arguments: list[str], log: IO[bytes], scratch: str) -> int:
+    """What the child does: runs one request, and writes what it prints to `log`."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(log.fileno(), 1)
+    os.dup2(log.fileno(), 2)
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    return run(arguments)
 
 
 def _respond(out: IO[bytes], response: dict[str, Any]) -> None:
@@ -119,7 +103,7 @@ def serve(run: Run, warm_up: WarmUp, sinks: Sequence[int] = ()) -> int:
     """
     # A request's standard error is collected for its response; this one is the log.
     progress.SINKS.set((os.dup(2), *sinks))
-    # Bazel ends a worker so; its scratch folder goes with it.
+    # Bazel ends a worker so.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     out = os.fdopen(os.dup(1), "wb")
     # Libraries print on import; only responses may reach the real standard output.
@@ -151,52 +135,36 @@ def _serve_one(
     request_id = request.get("requestId", 0)
     arguments = list(request.get("arguments", []))
     warm_up(arguments)
-    with tempfile.TemporaryFile() as log:
-        pid = _in_child(run, arguments, log)
-        ended = os.pidfd_open(pid)
-        selector.register(ended, selectors.EVENT_READ)
+    with tempfile.TemporaryFile() as log, guard.temporary_folder("request-") as scratch:
         cancelled = False
-        try:
-            running = True
-            while running:
-                for key, _ in selector.select():
-                    if key.fd == ended:
-                        running = False
-                        continue
-                    arrived = [json.loads(line) for line in requests.read()]
-                    cancels = [r for r in arrived if r.get("cancel")]
-                    waiting += [r for r in arrived if not r.get("cancel")]
-                    gone = requests.closed
-                    if gone:
-                        selector.unregister(requests.fd)
-                    if gone or any(r.get("requestId", 0) == request_id for r in cancels):
-                        cancelled = True
-                        _kill(pid)
-            _, status = os.waitpid(pid, 0)
-        except BaseException:
-            _kill(pid)
-            raise
-        finally:
-            selector.unregister(ended)
-            os.close(ended)
+        with guard.Child(lambda: _request(run, arguments, log, scratch)) as child:
+            selector.register(child, selectors.EVENT_READ)
+            try:
+                running = True
+                while running:
+                    for key, _ in selector.select():
+                        if key.fileobj is child:
+                            running = False
+                            continue
+                        arrived = [json.loads(line) for line in requests.read()]
+                        cancels = [r for r in arrived if r.get("cancel")]
+                        waiting += [r for r in arrived if not r.get("cancel")]
+                        gone = requests.closed
+                        if gone:
+                            selector.unregister(requests.fd)
+                        if gone or any(r.get("requestId", 0) == request_id for r in cancels):
+                            cancelled = True
+                            child.kill()
+            finally:
+                selector.unregister(child)
+            code = child.wait()
         log.seek(0)
         output = log.read().decode(errors="replace")
     if cancelled:
         _respond(out, {"requestId": request_id, "wasCancelled": True})
         return
-    code = os.waitstatus_to_exitcode(status)
     if code < 0:
         name = signal.Signals(-code).name
         output += f"\nThe action was ended by {name}; SIGKILL mostly means too little memory.\n"
         code = 128 - code
     _respond(out, {"exitCode": code, "output": output, "requestId": request_id})
-
-
-def _kill(pid: int) -> None:
-    """Ends the child's process group, or the child alone if it has not made its group yet."""
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(pid, signal.SIGKILL)
-            return
-        except ProcessLookupError:
-            continue

@@ -8,12 +8,18 @@ Takes two full builds: fresh output bases, caches of outputs off.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
 from rules_executorch.action.quiet import quiet_libraries
+from rules_executorch.common import guard
 from rules_executorch.common.errors import UserError
+
+KEEPS_TMPDIR = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
         differences,
         outputs,
         programs,
-        remove,
     )
 
     workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
@@ -49,8 +54,14 @@ def run(args: argparse.Namespace) -> int:
             "This runs in a workspace.",
             instead="Start it by `bazel run @rules_executorch//tools:reproduce -- TARGET`.",
         )
-    scratch = Path(tempfile.mkdtemp(prefix="reproduce-"))
-    try:
+    # Bazel gets to shut down, and the folders go, also when somebody ends this.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with contextlib.ExitStack() as stack:
+        if args.keep:
+            scratch = Path(tempfile.mkdtemp(prefix="reproduce-"))
+            print(f"The output bases are in {scratch}.", flush=True)
+        else:
+            scratch = Path(stack.enter_context(guard.temporary_folder("reproduce-")))
         builds = Builds(Path(workspace), scratch, os.environ)
         built = []
         for number, condition in enumerate(CONDITIONS, start=1):
@@ -64,11 +75,6 @@ def run(args: argparse.Namespace) -> int:
             for clause in clauses:
                 print(f"  {clause}")
         count = len(outputs(built[0]))
-    finally:
-        if args.keep:
-            print(f"The output bases are in {scratch}.")
-        else:
-            remove(scratch)
     if found:
         print(f"\n{len(found)} of {count} files are not reproducible.")
         return 1

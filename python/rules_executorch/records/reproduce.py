@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -215,10 +214,3 @@ def programs(output_base: Path) -> Iterator[tuple[str, str]]:
     for path, file in sorted(outputs(output_base).items()):
         if path.endswith((".pt2", ".pte", ".ptd", ".tar")):
             yield path, sha256(str(file))
-
-
-def remove(folder: Path) -> None:
-    """Removes a folder in which Bazel took away the permission to write."""
-    for path, _, _ in os.walk(folder):
-        os.chmod(path, stat.S_IRWXU)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -11,10 +11,10 @@ import json
 import os
 import resource
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rules_executorch.common import guard
 from rules_executorch.common.errors import UserError
 
 FIGURES = {
@@ -69,31 +69,27 @@ def in_process(work: Callable[[], dict[str, float]]) -> dict[str, float]:
         UserError: the child failed; what it printed is above.
     """
     reader, writer = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
+
+    def child() -> int:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
         try:
-            os.close(reader)
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
             result = work()
-            result["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-            os.write(writer, json.dumps(result).encode())
-            status = 0
         except UserError as error:
             os.write(2, f"{error}\n".encode())
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    os.close(writer)
+            return 1
+        result["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+        os.write(writer, json.dumps(result).encode())
+        return 0
+
     with os.fdopen(reader, "rb") as file:
+        with guard.Child(child) as process:
+            os.close(writer)
+            status = process.wait()
         answer = file.read()
-    _, status = os.waitpid(pid, 0)
     if status or not answer:
         raise UserError(
-            f"A run ended with status {os.waitstatus_to_exitcode(status)}.",
+            f"A run ended with status {status}.",
             instead="What it says is above; the executorch_generate rule runs the same program.",
         )
     return json.loads(answer)

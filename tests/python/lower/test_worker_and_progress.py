@@ -64,6 +64,9 @@ class Made:
     def __init__(self, folder: Path) -> None:
         self.warm, self.cold = folder / "warm", folder / "cold"
         self.log, self.extra = folder / "log.txt", folder / "extra.txt"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        environment = os.environ | {"TMPDIR": str(self.temporary)}
         self.answers: list[dict[str, Any]] = []
         self.printed = ""
         command = [sys.executable, str(MAIN)]
@@ -74,6 +77,7 @@ class Made:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=environment,
             ) as worker,
         ):
             for arguments in requests(folder / "model", self.warm):
@@ -83,9 +87,9 @@ class Made:
             worker.stdin.close()
         for arguments in requests(folder / "model", self.cold):
             # As in an action: a fixed seed of hashes.
-            environment = os.environ | {"PYTHONHASHSEED": "0"}
+            variables = environment | {"PYTHONHASHSEED": "0"}
             done = subprocess.run(
-                [*command, *arguments], env=environment, capture_output=True, text=True
+                [*command, *arguments], env=variables, capture_output=True, text=True
             )
             assert done.returncode == 0, done.stderr
             self.printed += done.stdout + done.stderr
@@ -109,6 +113,10 @@ def test_a_worker_writes_the_bytes_of_a_cold_process(made: Made) -> None:
     assert len(same) == len(names) - 2 == 5
     for name in same:
         assert (made.warm / name).read_bytes() == (made.cold / name).read_bytes(), name
+
+
+def test_nothing_is_left_in_the_temporary_folder(made: Made) -> None:
+    assert list(made.temporary.iterdir()) == []
 
 
 def first_of_each(lines: list[re.Match[str]]) -> list[str]:

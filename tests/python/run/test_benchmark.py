@@ -1,6 +1,9 @@
 """Programs take turns, each run in a process of its own; figures are medians and ratios."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -54,3 +57,22 @@ def test_a_run_that_fails_is_a_sentence(capfd):
     with pytest.raises(UserError, match="ended with status 1"):
         benchmark.in_process(work)
     assert "The program is damaged." in capfd.readouterr().err
+
+
+def test_a_run_ends_with_the_benchmark():
+    """However that ends: what its child prints to is open until the child has ended."""
+    program = """
+import os, time
+from rules_executorch.run import benchmark
+
+def work():
+    os.write(2, b"started\\n")
+    time.sleep(3600)
+
+benchmark.in_process(work)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
+        assert process.stderr.readline() == b"started\n"
+        process.kill()
+        assert process.stderr.read() == b""
+    assert process.returncode == -signal.SIGKILL
