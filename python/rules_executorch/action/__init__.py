@@ -1,1 +1,1 @@
-"""How an action runs: its environment, its progress, the worker. The only part that knows Bazel."""
+"""The part that knows Bazel: persistent worker, environment and progress of an action."""

@@ -1,4 +1,4 @@
-"""The backends a program can be lowered for, one file or package each, registered by name."""
+"""One vendor each: what a backend can and needs, its partitioner, its passes and patches."""
 
 from __future__ import annotations
 

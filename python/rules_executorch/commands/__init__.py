@@ -1,1 +1,1 @@
-"""One module per subcommand; see `rules_executorch.cli`."""
+"""One module per subcommand: arguments in, one call, printing out."""

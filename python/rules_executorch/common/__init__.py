@@ -1,1 +1,1 @@
-"""What every other package uses and no domain owns: errors, files, text, dtypes."""
+"""What belongs to no domain: errors, files, text, dtypes."""

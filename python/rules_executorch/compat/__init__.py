@@ -1,4 +1,4 @@
-"""Patches that make torch and executorch lower faster and in less memory, with the same result.
+"""Patches to torch and exir: lowering in less time and memory, with the same result.
 
 with fast_lowering() as report:
     to_edge_transform_and_lower(...).to_executorch().save(...)

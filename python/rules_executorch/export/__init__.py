@@ -1,1 +1,1 @@
-"""A config and options become an exported program (`.pt2`), without weights."""
+"""Config in, `.pt2` out: adapters of the cache, source quantization, signature."""

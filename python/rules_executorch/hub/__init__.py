@@ -1,1 +1,1 @@
-"""The Hugging Face Hub: listing a revision, and the lock file of its files."""
+"""The lock of a model: a revision of the Hugging Face Hub and the hashes of its files."""

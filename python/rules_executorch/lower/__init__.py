@@ -1,1 +1,1 @@
-"""An exported program and weights become a program (`.pte`) for a backend."""
+"""Weights in, `.pte` out: binding to the `.pt2`, calibration, passes, external data, delegation."""

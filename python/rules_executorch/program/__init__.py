@@ -1,1 +1,1 @@
-"""Reading programs that were written: contents, data files, operators, differences."""
+"""Reading what was written: contents of `.pte` and `.ptd`, operators, differences, embedding."""

@@ -1,1 +1,1 @@
-"""What is said of a program: manifest, report, budget, SBOM, provenance, archives."""
+"""What is said of a program: manifest, report, budget, SBOM, provenance, archive, verification."""

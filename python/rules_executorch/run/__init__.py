@@ -1,1 +1,1 @@
-"""Executing programs on this machine: answers, parity with eager, speed."""
+"""Executing a program here: answers, parity with eager, speed."""
