@@ -113,15 +113,17 @@ huggingface = module_extension(
     tag_classes = {"model": _model_tag},
     doc = """Fetches models from the Hugging Face Hub or a mirror of it.
 
-    huggingface = use_extension("@rules_executorch//executorch:extensions.bzl", "huggingface")
-    huggingface.model(
-        name = "smollm2",
-        repo = "HuggingFaceTB/SmolLM2-135M-Instruct",
-        revision = "<40 hexadecimal digits>",
-        include = ["*.json", "*.safetensors"],
-        lock = "//models:huggingface.lock.json",
-    )
-    use_repo(huggingface, "smollm2")
+```starlark
+huggingface = use_extension("@rules_executorch//executorch:extensions.bzl", "huggingface")
+huggingface.model(
+    name = "smollm2",
+    repo = "HuggingFaceTB/SmolLM2-135M-Instruct",
+    revision = "<40 hexadecimal digits>",
+    include = ["*.json", "*.safetensors"],
+    lock = "//models:huggingface.lock.json",
+)
+use_repo(huggingface, "smollm2")
+```
 
 `@smollm2//:files` has the files, and each one is a target of its own name, for example
 `@smollm2//:config.json`. A file is fetched when a target uses it, is checked against the sha256 of

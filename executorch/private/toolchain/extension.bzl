@@ -93,8 +93,9 @@ def _executorch_impl(mctx):
 
 executorch = module_extension(
     implementation = _executorch_impl,
-    doc = "The toolchain of the actions. `@executorch_toolchains//:all` has a toolchain for each platform and mode, and " +
-          "`@executorch_toolchains//:GROUP` the same packages with those of a backend on top. They are installed when an " +
-          "action first needs them.",
+    doc = """The toolchain of the actions.
+
+`@executorch_toolchains//:all` has a toolchain for each platform and mode, and `@executorch_toolchains//:GROUP` the same
+packages with those of a backend on top. They are installed when an action first needs them.""",
     tag_classes = {"toolchain": _toolchain},
 )
