@@ -66,6 +66,8 @@ def arguments(argv: Sequence[str], environ: Mapping[str, str]) -> list[str]:
         # hypothesis' plugin takes a second to import and adds only reporting.
         "--disable-plugin-autoload",
         f"--rootdir={os.getcwd()}",
+        # Or -k would look at the names of the folders above too, one of which is the target's.
+        f"--confcutdir={os.getcwd()}",
         "-p",
         "no:cacheprovider",
         "--strict-markers",

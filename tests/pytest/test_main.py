@@ -61,6 +61,8 @@ def test_filter(tmp_path: Path) -> None:
     text = "def test_good(): pass\ndef test_bad(): assert False"
     assert _run(tmp_path, text, TESTBRIDGE_TEST_ONLY="good").returncode == 0
     assert _run(tmp_path, text, TESTBRIDGE_TEST_ONLY="absent").returncode != 0
+    # What the folders are called says nothing.
+    assert _run(tmp_path, text, TESTBRIDGE_TEST_ONLY=tmp_path.name).returncode != 0
 
 
 def test_shards(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
 import json
@@ -19,6 +20,7 @@ from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
 from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
+from rules_executorch.common import guard  # noqa: E402
 from rules_executorch.common.files import write_json  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
 from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
@@ -134,21 +136,30 @@ def lower_with(
 def lower_elsewhere(
     exported: Exported, path: Path, backend: str, options: dict[str, Any] | None = None
 ) -> bytes:
-    """Lowers in a process of its own with another hash seed, time zone and temporary folder."""
-    scratch = path.parent / "elsewhere"
-    scratch.mkdir(exist_ok=True)
+    """Lowers in another process with another hash seed, time zone and temporary folder."""
     request = {"exported": dataclasses.asdict(exported), "path": str(path)}
     request |= {"backend": backend, "options": options}
-    environment = dict(os.environ, PYTHONHASHSEED="4711", TZ="Asia/Tokyo", TMPDIR=str(scratch))
+    process = _elsewhere()
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "0\n", "see what it printed"
+    return path.read_bytes()
+
+
+@functools.cache
+def _elsewhere() -> subprocess.Popen[str]:
+    """Such a process, which forks one for each request: the imports are paid for once."""
+    environment = dict(os.environ, PYTHONHASHSEED="4711", TZ="Asia/Tokyo")
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, __file__, json.dumps(request)],
+    process = subprocess.Popen(
+        [sys.executable, __file__],
         env=environment,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return path.read_bytes()
+    atexit.register(process.communicate)
+    return process
 
 
 @functools.cache
@@ -160,6 +171,22 @@ def payload(path: str, index: int = 0) -> bytes:
     return bytes(program.backend_delegate_data[index].data)
 
 
+def _serve() -> None:
+    """Lowers in a fork for each line of standard input, and answers with its status."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+
+        def work(request: dict[str, Any] = request) -> int:
+            with guard.temporary_files():
+                exported, path = Exported(**request["exported"]), Path(request["path"])
+                lower(exported, path, request["backend"], request["options"])
+            return 0
+
+        with guard.Child(work) as child:
+            print(child.wait(), file=answers, flush=True)
+
+
 if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    lower(Exported(**asked["exported"]), Path(asked["path"]), asked["backend"], asked["options"])
+    _serve()
