@@ -16,6 +16,14 @@ from pathlib import Path
 
 _STARLARK = ("*.bzl", "*.bazel", "*/BUILD", "BUILD")
 
+_SCHEMAS = {
+    "github-workflows": ".github/workflows/*",
+    "github-issue-forms": ".github/ISSUE_TEMPLATE/*.yaml",
+    "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
+    "dependabot": ".github/dependabot.yaml",
+}
+"""Schemas that check-jsonschema brings along, and what has to be valid by them."""
+
 # Who may load a file is said in the file, by `visibility()`, and Bazel enforces it.
 _WARNINGS = "--warnings=-bzl-visibility"
 
@@ -64,9 +72,33 @@ def layers(root: Path) -> Linter:
     config = str(root / ".importlinter")
     return Linter(
         "import-linter",
-        [sys.executable, "-c", run, "--config", config, "--no-cache", "--no-logo"],
+        [sys.executable, "-c", run, config, "--no-cache", "--no-logo"],
         folder="python",
     )
+
+
+def workflows(root: Path) -> list[Linter]:
+    """Whether GitHub can read its files below `root`, and what they give away to strangers."""
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    return [
+        *(
+            Linter(f"check-jsonschema {name}", [*check, f"vendor.{name}", *tracked(root, pattern)])
+            for name, pattern in _SCHEMAS.items()
+        ),
+        Linter("zizmor", [script("zizmor"), "--offline", "--quiet", "--persona=pedantic", "."]),
+    ]
+
+
+def prose(root: Path) -> list[Linter]:
+    """Spelling of all files below `root`, and the form of its Markdown."""
+    typos = [script("typos"), "--force-exclude"]
+    files = tracked(root)
+    pages = [file for file in tracked(root, "*.md") if not file.startswith(".github/")]
+    scan = ["--config", ".pymarkdown.yaml", "scan", *pages]
+    return [
+        Linter("typos", [*typos, *files], [[*typos, "--write-changes", *files]]),
+        Linter("pymarkdown", [sys.executable, "-m", "pymarkdown", *scan]),
+    ]
 
 
 def linters(root: Path, buildifier: str) -> list[Linter]:
@@ -95,6 +127,8 @@ def linters(root: Path, buildifier: str) -> list[Linter]:
             [[buildifier, "--mode=fix", "--lint=fix", _WARNINGS, *starlark]],
         ),
         layers(root),
+        *prose(root),
+        *workflows(root),
     ]
 
 
