@@ -16,12 +16,11 @@ quiet_libraries()
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
-from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
 from rules_executorch.common.files import write_json  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
 from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
-from rules_executorch.export.pt2 import bind_weights, read_program, write_program  # noqa: E402
-from rules_executorch.lower.pipeline import Lowered, lower_program  # noqa: E402
+from rules_executorch.export.pt2 import write_program  # noqa: E402
+from rules_executorch.lower.pipeline import Lowered, lower  # noqa: E402
 from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
 from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
 
@@ -116,13 +115,16 @@ def build(
     exported = export_model(checkpoint.config, options)
     write_program(exported.program, exported_path)
     write_json(str(folder / "model.json"), exported.signature)
-    program = read_program(exported_path)
-    bind_weights(program, exported.signature, open_weights([checkpoint.weights_path]))
-    constants = constant_methods(exported.signature, DESCRIPTION)
-    lowered = lower_program(program, exported.signature, lowering, constants)
-    with open(path, "wb") as file:
-        lowered.manager.write_to_file(file)
-    return Built(checkpoint, exported.signature, exported_path, path, lowered)
+    written = lower(
+        exported_path,
+        exported.signature,
+        [checkpoint.weights_path],
+        lowering,
+        constant_methods(exported.signature, DESCRIPTION),
+        out_program=path,
+        out_data=str(folder / "model.ptd") if lowering.external_data else None,
+    )
+    return Built(checkpoint, exported.signature, exported_path, path, written.lowered)
 
 
 @pytest.fixture(scope="session")

@@ -64,11 +64,10 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     from rules_executorch.checkpoint import tiny
     from rules_executorch.checkpoint.config import load_config
     from rules_executorch.checkpoint.safetensors_writer import write
-    from rules_executorch.checkpoint.weights import open_weights
     from rules_executorch.export.generation import export_model
     from rules_executorch.export.options import ExportOptions, LowerOptions
-    from rules_executorch.export.pt2 import bind_weights, read_program, write_program
-    from rules_executorch.lower.pipeline import lower_program
+    from rules_executorch.export.pt2 import write_program
+    from rules_executorch.lower.pipeline import lower
     from rules_executorch.program.operator_libraries import load_llm_operators
     from rules_executorch.program.runner_contract import constant_methods
 
@@ -82,12 +81,9 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     start = time.perf_counter()
     export = export_model(loaded, ExportOptions(max_cache_len=CACHE, custom_ops=operators))
     write_program(export.program, exported)
-    read = read_program(exported)
-    bind_weights(read, export.signature, open_weights([weights]))
     constants = constant_methods(export.signature, {"eos_ids": [2], "bos_id": 1})
-    lowered = lower_program(read, export.signature, LowerOptions(backend="xnnpack"), constants)
-    with open(program, "wb") as file:
-        lowered.manager.write_to_file(file)
+    options = LowerOptions(backend="xnnpack")
+    lower(exported, export.signature, [weights], options, constants, out_program=program)
     seconds = time.perf_counter() - start
     inputs = [torch.tensor([[5]]), torch.tensor([9])]
     return {"build_s": seconds, "decode_per_s": decode_speed(program, inputs)}

@@ -12,7 +12,7 @@ import tiny_programs
 from rules_executorch.backends import NAMES, Needs, find_backend
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.options import LowerOptions
-from rules_executorch.lower.pipeline import check_lowering
+from rules_executorch.lower.checks import check_lowering
 
 SDK = {
     "mediatek": ("mtk_converter, mtk_neuron", "NeuroPilot Express SDK", "executorch_toolchain"),

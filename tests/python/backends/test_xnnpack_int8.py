@@ -14,7 +14,8 @@ from rules_executorch.backends import find_backend
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.options import LowerOptions
-from rules_executorch.export.pt2 import bind_weights, read_program
+from rules_executorch.export.pt2 import read_program
+from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.calibrate import quantize_program, random_calibration, read_calibration
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 

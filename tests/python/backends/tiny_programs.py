@@ -19,15 +19,15 @@ quiet_libraries()
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
-from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
 from rules_executorch.common import guard  # noqa: E402
 from rules_executorch.common.files import write_json  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
 from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
-from rules_executorch.export.pt2 import bind_weights, read_program, write_program  # noqa: E402
+from rules_executorch.export.pt2 import write_program  # noqa: E402
+from rules_executorch.lower import pipeline  # noqa: E402
 from rules_executorch.lower.calibrate import Calibration  # noqa: E402
-from rules_executorch.lower.pipeline import Lowered, lower_program  # noqa: E402
-from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
+from rules_executorch.lower.pipeline import Lowered  # noqa: E402
+from rules_executorch.program.inspect import ProgramInfo  # noqa: E402
 from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
 
 LLAMA: dict[str, Any] = {
@@ -124,13 +124,16 @@ def lower_with(
     calibration: Calibration | None = None,
 ) -> tuple[Lowered, ProgramInfo]:
     """The same, with any options."""
-    program = read_program(exported.program_path)
-    bind_weights(program, exported.signature, open_weights([exported.weights_path]))
-    constants = constant_methods(exported.signature, DESCRIPTION)
-    lowered = lower_program(program, exported.signature, lowering, constants, calibration)
-    with open(path, "wb") as file:
-        lowered.manager.write_to_file(file)
-    return lowered, inspect_program(str(path))
+    written = pipeline.lower(
+        exported.program_path,
+        exported.signature,
+        [exported.weights_path],
+        lowering,
+        constant_methods(exported.signature, DESCRIPTION),
+        out_program=str(path),
+        calibration=calibration,
+    )
+    return written.lowered, written.info
 
 
 def lower_elsewhere(

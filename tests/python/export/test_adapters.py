@@ -16,7 +16,7 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.export.adapters import choose_adapter
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions
-from rules_executorch.export.pt2 import bind_weights
+from rules_executorch.lower.bind import bind_weights
 from rules_executorch.run import parity
 
 SMALL = {key: value for key, value in LLAMA.items() if key not in ("model_type", "architectures")}

@@ -18,7 +18,8 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights, ties
 from rules_executorch.export.generation import example_inputs, export_model, sequence_length
 from rules_executorch.export.options import ExportOptions, LowerOptions
-from rules_executorch.export.pt2 import bind_weights, read_program, write_program
+from rules_executorch.export.pt2 import read_program, write_program
+from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.pipeline import lower_program
 from rules_executorch.program.runner_contract import constant_methods
 

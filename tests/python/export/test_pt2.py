@@ -18,7 +18,8 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions, LowerOptions
-from rules_executorch.export.pt2 import bind_weights, read_program, write_program
+from rules_executorch.export.pt2 import read_program, write_program
+from rules_executorch.lower.bind import bind_weights
 from rules_executorch.program.inspect import inspect_program
 from rules_executorch.records import manifest
 

@@ -16,7 +16,7 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights, untouched_memory
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
-from rules_executorch.export.pt2 import bind_weights, read_program, write_program
+from rules_executorch.export.pt2 import read_program, write_program
 from rules_executorch.export.quantize import (
     SCHEMES,
     dequantized_weight,
@@ -24,7 +24,8 @@ from rules_executorch.export.quantize import (
     quantize_weight,
     skipped_layers,
 )
-from rules_executorch.lower.pipeline import check_quantization
+from rules_executorch.lower.bind import bind_weights
+from rules_executorch.lower.checks import check_quantization
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
 NARROW = LLAMA | {

@@ -17,8 +17,8 @@ from rules_executorch.cli import main
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
 from rules_executorch.lower import pipeline
+from rules_executorch.lower.checks import check_lowering
 from rules_executorch.lower.external_data import write_data
-from rules_executorch.lower.pipeline import check_lowering
 from rules_executorch.program.compare.files import compare_files
 from rules_executorch.program.ptd import check_data, inspect_data, open_data, render
 from rules_executorch.records.archive import write_release
@@ -52,9 +52,7 @@ def split(
 ) -> Split:
     lowering = LowerOptions(backend=backend, backend_options=chosen, external_data=True)
     built = build(folder, checkpoint, options, lowering)
-    data = str(folder / "model.ptd")
-    write_data(built.lowered.manager, data)
-    return Split(built, data)
+    return Split(built, str(folder / "model.ptd"))
 
 
 @pytest.fixture(scope="module")

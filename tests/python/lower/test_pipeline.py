@@ -13,9 +13,10 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions, LowerOptions
-from rules_executorch.export.pt2 import bind_weights
 from rules_executorch.lower import pipeline
-from rules_executorch.lower.pipeline import check_lowering, lower_program
+from rules_executorch.lower.bind import bind_weights
+from rules_executorch.lower.checks import check_lowering
+from rules_executorch.lower.pipeline import lower_program
 from rules_executorch.program.runner_contract import constant_methods
 
 
