@@ -12,8 +12,8 @@ from rules_executorch.common import guard
 
 SEED = 0
 
-# Each of these keeps one of the libraries from looking at, or writing to, a place outside of the
-# action, or from doing more than one thing at a time.
+# Each of these keeps a library from reading or writing outside of the action, or from starting
+# threads.
 _FIXED = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",

@@ -4,8 +4,8 @@ A line goes out when a stage begins and, at most once a second, when steps of it
 
     12:04:31  //models:assistant  lower: delegates, 120 of 333, 8.4 s, 1.21 GB
 
-Where to is decided by what runs the action (`SINKS`): a worker writes to Bazel's log of it, a
-person's terminal gets them from a process of its own, and otherwise nobody does.
+What runs the action decides where the lines go (`SINKS`): a worker writes them to its log, a
+process started by a person to the terminal. Without either, none are written.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SINKS: contextvars.ContextVar[tuple[int, ...] | None] = contextvars.ContextVar("
 
 @dataclasses.dataclass
 class Stage:
-    """A part of an action's work.
+    """One stage of an action.
 
     Attributes:
         name: for people, and unique in an action.
         seconds: of wall time, so far.
         peak_rss_bytes: the largest resident size of the process up to the stage's end.
-        steps: how many steps of it were done, or None if it is not counted.
+        steps: how many of its steps are done; None if they are not counted.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Progress:
         clock = time.strftime("%H:%M:%S")
         line = f"{clock}  {self.target or '-'}  {self.command}: {text}\n".encode()
         for sink in sinks():
-            # A terminal that was closed meanwhile is no reason to fail.
+            # The terminal may have been closed; the action goes on.
             with contextlib.suppress(OSError):
                 os.write(sink, line)
 

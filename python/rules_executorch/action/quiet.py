@@ -1,4 +1,4 @@
-"""Keeps remarks of libraries that a user can do nothing about out of an action's output."""
+"""Silences warnings of libraries that a user can do nothing about."""
 
 from __future__ import annotations
 
@@ -22,26 +22,29 @@ _LOGGERS = (
 
 
 def _errors(record: logging.LogRecord) -> bool:
-    """A filter, since some of the libraries set the level of their logger as they are loaded."""
+    """Lets errors pass; a filter stays when a library sets the level of its logger."""
     return record.levelno >= logging.ERROR
 
 
 def quiet_libraries() -> None:
-    """Silences them; called before torch is imported. Errors stay.
+    """Silences them, but for errors. Call it before torch is imported.
 
-    torchao names each compiled extension that is made for other hardware, torch's pytree a
-    deprecation inside torchao, copyreg one inside torch, exir one of its own operators, and repeats
-    for every program that the initial values of a cache are not stored. coremltools names each
-    part that macOS alone has, draws bars, and remarks that the infinity of a mask is one in float16
-    too; ExecuTorch's Core ML code says for every delegate which systems run it. Its Vulkan code
-    lowers the level of the root logger, and names each operator that it leaves to the CPU, which
-    is in the report; hence no remark of any logger gets through.
+    What they say otherwise:
+
+    * torchao: each compiled extension built for other hardware.
+    * torch's pytree, copyreg and exir: deprecations inside torchao, torch and exir.
+    * exir: for every program, that the initial values of a cache are not stored.
+    * coremltools: each part that exists on macOS only, progress bars, and that the infinity of a
+      mask is one in float16 too. ExecuTorch's Core ML code: for every delegate, which systems run
+      it.
+    * ExecuTorch's Vulkan code lowers the level of the root logger and names each operator left to
+      the CPU, which the report has. So INFO is off for all loggers.
     """
     logging.disable(logging.INFO)
     os.environ.setdefault("ET_COREML_LOG_LEVEL", "ERROR")
     os.environ.setdefault("TQDM_DISABLE", "1")
     for name in _LOGGERS:
-        # The level is that of the loggers below it as well.
+        # Loggers below it inherit the level.
         logging.getLogger(name).setLevel(logging.ERROR)
         logging.getLogger(name).addFilter(_errors)
     warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
@@ -53,7 +56,7 @@ def quiet_libraries() -> None:
 
 @contextlib.contextmanager
 def quiet_tracing() -> Iterator[None]:
-    """Silences the tracer's remarks on side effects, which are those of the static cache."""
+    """Silences the tracer's warnings of side effects: the static cache is one, and meant."""
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as captured:
         warnings.simplefilter("ignore")
         try:

@@ -39,8 +39,8 @@ PROGRESS_FLAG = "--progress="
 def open_progress(argv: Sequence[str]) -> list[int]:
     """Where progress goes besides the log: the files of `--progress=FILE` in a command line.
 
-    A worker gets it by `--worker_extra_flag=MNEMONIC=--progress=FILE`, which is no part of an
-    action, so that nothing is built anew because of it.
+    Pass it to a worker with `--worker_extra_flag=MNEMONIC=--progress=FILE`. The flag is not part of
+    an action's key, so nothing is rebuilt.
 
     Raises:
         UserError: a file cannot be opened.
@@ -103,7 +103,7 @@ def serve(run: Run, warm_up: WarmUp, sinks: Sequence[int] = ()) -> int:
     """
     # A request's standard error is collected for its response; this one is the log.
     progress.SINKS.set((os.dup(2), *sinks))
-    # Bazel ends a worker so.
+    # Bazel ends a worker by SIGTERM.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     out = os.fdopen(os.dup(1), "wb")
     # Libraries print on import; only responses may reach the real standard output.

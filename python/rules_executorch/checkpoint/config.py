@@ -184,7 +184,7 @@ def normalized(config: Mapping[str, Any], dtype: str, task: str = GENERATION) ->
     kept = {key: value for key, value in config.items() if key not in _NOT_GRAPH}
     labels = config.get("id2label")
     if task != GENERATION and isinstance(labels, Mapping):
-        # The names of the classes are nothing to a graph; how many there are is.
+        # A graph depends on the number of classes, not on their names.
         kept["num_labels"] = len(labels)
     kept["dtype"] = config.get("dtype") or config.get("torch_dtype") or dtype
     return kept

@@ -37,7 +37,7 @@ FLOATING = ("float64", "float32", "float16", "bfloat16")
 
 
 def is_known(safetensors_name: object) -> bool:
-    """Whether the safetensors dtype is one whose elements are whole bytes and torch has."""
+    """Whether torch has the safetensors dtype and its elements are whole bytes."""
     return isinstance(safetensors_name, str) and safetensors_name in _SAFETENSORS
 
 

@@ -14,7 +14,7 @@ from rules_executorch.common.errors import UserError
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[str]:
-    """Yields a temporary path beside `path` that becomes `path` when the block succeeds.
+    """Yields a temporary path beside `path`, renamed to `path` if the block succeeds.
 
     Raises:
         UserError: the disk is full; the half-written file is gone.

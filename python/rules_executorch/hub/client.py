@@ -1,8 +1,8 @@
 """Asking the hub: which files a revision has, and what their digests are.
 
-`huggingface_hub` speaks to the hub; this module holds it to three rules of its own. A token goes to
-the endpoint's origin only, whatever a redirect or a `Link` header says. A rate limit is waited for,
-within bounds. And every failure becomes a sentence, in which a token never shows.
+`huggingface_hub` does the requests; this module adds three rules. A token is sent only to the
+origin of the endpoint, whatever a redirect or a `Link` header says. Rate limits are waited for,
+within bounds. Every failure becomes a `UserError` that never shows a token.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.hub import patterns
 from rules_executorch.hub.lockfile import LockedFile, LockedModel, check_path
 
-# Seconds that one run waits for rate limits, all together.
+# Seconds that one run waits for rate limits in total.
 PATIENCE = 300
 
-# A body that ends early, or a connection that breaks, is tried this often.
+# Attempts when a body ends early or a connection breaks.
 _ATTEMPTS = 4
 
 
 class RateLimitedError(Exception):
-    """The hub wants a longer pause, of `seconds`, than `PATIENCE` allows."""
+    """The hub asks for a pause of `seconds`, longer than `PATIENCE` allows."""
 
     def __init__(self, status: int, seconds: int) -> None:
         super().__init__(status, seconds)
@@ -53,7 +53,7 @@ def endpoint_from_environment() -> str:
     """The hub's base URL: `HF_ENDPOINT`, else the public hub.
 
     Raises:
-        UserError: it is no base URL, or holds credentials.
+        UserError: it is not a base URL, or contains credentials.
     """
     endpoint = (os.environ.get("HF_ENDPOINT") or constants._HF_DEFAULT_ENDPOINT).rstrip("/")
     url = urlsplit(endpoint)
@@ -77,7 +77,7 @@ def token_for(endpoint: str) -> str | None:
     what `hf auth login` stored.
 
     Raises:
-        UserError: the netrc file cannot be read, or the token is none.
+        UserError: the netrc file cannot be read, or the token is malformed.
     """
     token = os.environ.get("HF_TOKEN", "").strip()
     if not token:
@@ -89,7 +89,7 @@ def token_for(endpoint: str) -> str | None:
                     f"The netrc file cannot be read: {error.msg} in line {error.lineno}.",
                     instead="Mend it, or give the token in HF_TOKEN.",
                 ) from None
-            # Not `authenticators`, which also hands out the password for any other host.
+            # Not `authenticators`, which falls back to the password of the default entry.
             token = hosts.get(urlsplit(endpoint).hostname or "", ("", "", ""))[2] or ""
     if not token and endpoint == constants._HF_DEFAULT_ENDPOINT:
         token = huggingface_hub.get_token() or ""
@@ -124,12 +124,12 @@ class Hub:
         self._token = token
         self._say = say
         self._patience = PATIENCE
-        # False, not None: with None the library would look for a token by itself.
+        # False, not None: with None the library looks for a token itself.
         self._api = huggingface_hub.HfApi(endpoint=endpoint, token=token or False)
 
     def __enter__(self) -> Hub:
         huggingface_hub.set_client_factory(self._client)
-        # What the library warns of is said in words here, without the server's own.
+        # Errors are reported below, without text from the server.
         logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
         return self
 
@@ -281,7 +281,7 @@ class Hub:
             40 hexadecimal digits.
 
         Raises:
-            UserError: it cannot be had, or the repository has another name by now.
+            UserError: there is no such revision, or the repository was renamed.
         """
         with self._in_words(repo, revision):
             info = self._api.model_info(repo, revision=revision)
@@ -300,8 +300,8 @@ class Hub:
     ) -> LockedModel:
         """Lists a revision and gives every wanted file its digest.
 
-        The listing has the sha256 of what is in large-file storage. Anything else is small, is
-        downloaded, and is compared with the git object name that the listing has for it.
+        The listing gives the sha256 of files in large-file storage. All others are small: they are
+        downloaded and compared with the git object id in the listing.
 
         Args:
             repo: `owner/name`.
@@ -310,7 +310,7 @@ class Hub:
             exclude: patterns of files to leave out.
 
         Raises:
-            UserError: the hub fails, or no file is left, or a name is none for Bazel.
+            UserError: the hub fails, no file matches, or a name is not valid in Bazel.
         """
         with self._in_words(repo, revision):
             tree = self._api.list_repo_tree(repo, revision=revision, recursive=True)

@@ -20,8 +20,8 @@ from rules_executorch.common.errors import UserError
 
 SCHEMA_VERSION = 1
 
-# What a file of a Bazel repository can be called; executorch/private/huggingface/lock.bzl has the
-# same rules, since a lock file can be written by hand.
+# Names that a file of a Bazel repository may have. executorch/private/huggingface/lock.bzl checks
+# the same, since a lock file can be written by hand.
 _PATH = re.compile(r"[A-Za-z0-9 !%\-@^_#$&'()*+,;=?\[\]{}~/.]+")
 _BOUNDARIES = {
     "BUILD", "BUILD.bazel", "MODULE.bazel", "REPO.bazel", "WORKSPACE", "WORKSPACE.bazel",
@@ -114,10 +114,10 @@ def _check(value: Any, path: str) -> None:
 
 
 def read(path: str) -> dict[str, Any]:
-    """Reads a lock file; one that does not exist yet locks no model.
+    """Reads a lock file; a missing one is empty.
 
     Raises:
-        UserError: it is not JSON, or not of this schema.
+        UserError: it is not JSON, or does not match the schema.
     """
     if not os.path.exists(path):
         return {"schema_version": SCHEMA_VERSION, "models": {}}

@@ -1,7 +1,7 @@
 """Which files of a model repository are wanted.
 
-The twin of executorch/private/huggingface/patterns.bzl, which documents the patterns;
-tests/hub/pattern_cases.bzl has the cases that both must decide alike.
+The same as executorch/private/huggingface/patterns.bzl, which documents the patterns; the cases in
+tests/hub/pattern_cases.bzl hold for both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A release: programs with all that an app and an auditor need, as one archive of fixed bytes.
+"""A release: programs and what an app and an auditor need, in one reproducible archive.
 
 The archive is an uncompressed tar of the pax format with regular files only, sorted by name, under
 one folder; every file has mode 0644, owner 0 and the time 0. `SHA256SUMS`, in the form of
@@ -24,7 +24,7 @@ SUMS = "SHA256SUMS"
 
 
 def is_member_name(name: str) -> bool:
-    """Whether a name is a plain relative path that stays below where it is unpacked."""
+    """Whether a name is a relative path that stays below the folder it is unpacked in."""
     parts = name.split("/")
     return (
         len(parts) >= 2

@@ -10,7 +10,7 @@ from typing import Any
 
 from rules_executorch.common.text import size_text
 
-# Registered by the runtime itself, whatever kernels an app has: kernels/prim_ops of ExecuTorch.
+# The runtime registers them itself, whatever kernels an app links: kernels/prim_ops of ExecuTorch.
 PRIM_OPERATORS = (
     "aten::_local_scalar_dense",
     "aten::sym_numel",
@@ -27,8 +27,7 @@ class Budget:
 
     Attributes:
         max_program_bytes: size of the `.pte`, and of the `.ptd` if it has one.
-        max_planned_bytes: sum of the memory arenas that a method asks its caller for, of the
-            method that asks for most.
+        max_planned_bytes: planned memory (sum of the arenas) of the method that needs most.
         min_delegated_share: calls that delegates run over all calls, 0 to 1, in each method.
         allowed_operators: names of kernels that the app's runtime has, such as `aten::add.out`,
             also with `*`. The runtime's own `PRIM_OPERATORS` are always there.
@@ -44,13 +43,12 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One limit and how a program stands to it.
+    """One limit, and whether a program keeps it.
 
     Attributes:
         what: the measured quantity.
         found, limit: for people.
-        problem: sentences, by how much it fails, what makes it so and what would pass; None when
-            it passes.
+        problem: by how much it fails, why, and which limit would pass; None when it passes.
     """
 
     what: str
@@ -83,7 +81,7 @@ def check_budget(manifest: Mapping[str, Any], budget: Budget) -> list[Check]:
 
 
 def render(checks: Sequence[Check]) -> str:
-    """The checks as a table for people."""
+    """The checks as a table."""
     rows = [
         (check.what, check.found, check.limit, "ok" if check.problem is None else "OVER")
         for check in checks
@@ -210,7 +208,7 @@ def _delegated_share(name: str, method: Mapping[str, Any], limit: float) -> Chec
             needed += count
             taken.append(operator)
         calls = [f"{operator} ({count})" for operator, count in counted]
-        # Rounded down, so that it passes.
+        # Rounded down, so that the suggested limit passes.
         passes = int(share * 10000) / 10000
         problem = (
             f"Delegates run {inside} of the {total} calls of the method {name}, {share:.1%}: "

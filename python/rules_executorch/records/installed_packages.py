@@ -36,8 +36,8 @@ def compile_packages(marker: str, versions: Mapping[str, str]) -> list[Package]:
     """The packages of the toolchain that made a program.
 
     Args:
-        marker: path of the toolchain's marker. One that the ruleset's installer did not write may
-            have any form; then `versions` is all there is.
+        marker: path of the toolchain's marker. A toolchain of the user's own may have any file
+            there; then only `versions` is used.
         versions: of the ruleset, which is no package, and of the main packages, from the manifest.
 
     Returns:

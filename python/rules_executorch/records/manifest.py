@@ -1,6 +1,6 @@
 """What went into a program and what came out of it, for machines and for people.
 
-The manifest depends on the inputs alone: no time, path, host name or duration is in it.
+The manifest is a function of the inputs: it has no time, path, host name or duration.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def make_manifest(
     lowered: Lowered,
     info: ProgramInfo,
 ) -> dict[str, Any]:
-    """Describes a program that was just lowered; the keys are those of `manifest.schema.json`."""
+    """Describes a lowered program; the keys are those of `manifest.schema.json`."""
     backend = find_backend(options.backend)
     methods = {}
     for name, method in info.methods.items():

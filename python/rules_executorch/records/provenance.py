@@ -1,7 +1,7 @@
 """How a program was made, as an in-toto statement with SLSA provenance.
 
-Forms: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1. It is not signed here:
-the statement is what a release signs. No time is in it, so it is the same for the same inputs.
+Forms: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1. It is not
+signed here; a release signs it. It has no time, so the same inputs give the same statement.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def _resource(entry: Mapping[str, Any], url: str | None) -> dict[str, Any]:
 def _package(package: Package) -> dict[str, Any]:
     resource: dict[str, Any] = {"name": package.name, "uri": package.package_url}
     if package.content:
-        # Over the installed files, not over the wheel: no digest of a single file.
+        # A digest over all installed files, not that of a wheel, so it is not an artifact's sha256.
         resource["annotations"] = {"content": package.content}
     return resource

@@ -1,4 +1,4 @@
-"""Builds a target twice under conditions that must not matter, and says what differs.
+"""Builds a target twice in different conditions, and says what differs.
 
 The two builds have output bases of their own, so that nothing of one is used by the other, and
 differ in HOME, time zone, locale, file mode mask, hash seed, number of jobs, and in whether a

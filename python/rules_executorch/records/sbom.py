@@ -2,8 +2,8 @@
 
 Components are made and rendered by cyclonedx-python-lib; `modelCard` of the model is added to its
 output, since the library does not know it (https://cyclonedx.org/docs/1.6/json/, "modelCard").
-The bytes depend on the inputs alone: there is no time, and the serial number is derived from the
-rest.
+The bytes are a function of the inputs: there is no time, and the serial number is derived from the
+content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Origin:
     """What is known of a model beside its manifest.
 
     Attributes:
-        name: of the hf_model, for one that is of no repository of the hub.
+        name: of the hf_model, for a model without a repository on the hub.
         source: repository and commit, or None.
         package_url: of a model that comes from elsewhere, or None.
         card: what the checkpoint states.
@@ -68,7 +68,7 @@ def make_sbom(
         packages: that compiled it.
 
     Raises:
-        UserError: the toolchain has no cyclonedx-python-lib, or a package URL is none.
+        UserError: the toolchain has no cyclonedx-python-lib, or a package URL is malformed.
     """
     try:
         from cyclonedx.model.bom import Bom, BomMetaData
@@ -282,7 +282,7 @@ def _package(package: Package) -> Component:
             licenses = [LicenseFactory().make_with_name(package.license)]
     return Component(
         type=ComponentType.LIBRARY,
-        # It compiled the program, and is not in it.
+        # It compiled the program but is not part of it.
         scope=ComponentScope.EXCLUDED,
         name=package.name,
         version=package.version,

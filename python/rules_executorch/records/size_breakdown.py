@@ -1,4 +1,4 @@
-"""What takes most of a program: layers by their weights, tensors by the memory planned for them.
+"""What is largest in a program: layers by their weights, tensors by their planned memory.
 
 Rests on the tensor specs that ExecuTorch's memory planning leaves in the graph
 (`executorch.exir.tensor.TensorSpec`: `allocated_memory`, `mem_id`, `mem_offset`, `lifetime`).

@@ -1,7 +1,7 @@
-"""Checks an archive of `executorch_release` without what made it: every byte of it is covered.
+"""Checks an archive of `executorch_release`; needs nothing but the archive, and covers every byte.
 
-Files are checked against SHA256SUMS, programs against their manifests, and the archive against
-what its members would be written as, so that nothing hides in headers or padding.
+Files are compared with SHA256SUMS, programs with their manifests, and the archive with the bytes
+that its members would be written as, so that nothing can hide in headers or padding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def verify_release(archive: str, scratch: str) -> list[str]:
         Sentences, one per fault; empty for a sound archive.
 
     Raises:
-        UserError: it cannot be read as such an archive, or a member would escape.
+        UserError: it is not such an archive, or a member would be written outside of `scratch`.
     """
     root = _unpack(archive, Path(scratch))
     found = [*_sums(root), *_form(archive, root)]
@@ -62,7 +62,7 @@ def _unpack(archive: str, scratch: Path) -> Path:
         )
     names: set[str] = set()
     try:
-        # A stream: what the archive says of its members is met before any of it is used.
+        # A stream: each header is checked before its member is written.
         with tarfile.open(archive, "r|") as stream:
             for member in stream:
                 _check_member(member, names)
@@ -217,7 +217,7 @@ def _inspected(program: Path, manifest: dict[str, Any]) -> Iterator[str]:
     real = {"constant_methods": info["constants"], "sizes": info["sizes"]}
     real["methods"] = info["methods"]
     for key, value in stated.items():
-        # Through JSON, which has no tuples.
+        # Through JSON, so that tuples become lists.
         if json.loads(json.dumps(real[key])) != value:
             yield f"model.pte does not have the {key.replace('_', ' ')} that manifest.json says."
 
