@@ -88,6 +88,7 @@ def executorch_model(
         model,
         devices,
         tolerance = "",
+        allow_noncanonical = False,
         allow_undelegated = False,
         allow_unquantized = False,
         calibration = None,
@@ -107,6 +108,7 @@ def executorch_model(
             dict of what its export has different, for example `{"quantization": "8da4w"}`.
         tolerance: how far logits may be off in the test, see `executorch_parity_test`. A lossy
             program has to say it.
+        allow_noncanonical: see `executorch_lower`.
         allow_undelegated: see `executorch_lower`.
         allow_unquantized: see `executorch_lower`.
         calibration: see `executorch_lower`; for the devices whose scheme is calibrated.
@@ -161,6 +163,7 @@ def executorch_model(
             )
         lowerings(
             name = group,
+            allow_noncanonical = allow_noncanonical,
             allow_undelegated = allow_undelegated,
             allow_unquantized = allow_unquantized,
             calibration = calibration,

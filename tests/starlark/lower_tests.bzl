@@ -64,6 +64,7 @@ def _options_test_impl(ctx):
     asserts.equals(
         env,
         {
+            "allow_noncanonical": False,
             "allow_undelegated": True,
             "allow_unquantized": False,
             "backend": "xnnpack",

@@ -163,6 +163,7 @@ def lowering_key(ctx, device, exported):
 
 def _options(ctx, device):
     return {
+        "allow_noncanonical": ctx.attr.allow_noncanonical,
         "allow_undelegated": ctx.attr.allow_undelegated,
         "allow_unquantized": ctx.attr.allow_unquantized,
         "backend": device.backend,
@@ -303,6 +304,11 @@ LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
         mandatory = True,
         providers = [ExportedProgramInfo],
         doc = "The `executorch_export` to lower.",
+    ),
+    "allow_noncanonical": attr.bool(
+        doc = "Whether bytes that depend on chance are accepted, where the packages of the toolchain " +
+              "are not those for which rules_executorch makes them canonical. Otherwise they are " +
+              "an error that names what differs.",
     ),
     "allow_undelegated": attr.bool(
         doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +

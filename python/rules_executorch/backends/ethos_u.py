@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import arm
 from rules_executorch.backends.backend import Backend
-from rules_executorch.compat import lazy_patch
 
 if TYPE_CHECKING:
     from executorch.backends.arm.ethosu import EthosUCompileSpec
@@ -91,12 +90,5 @@ BACKEND = Backend(
     quantizer=_quantizer,
     calibrated_schemes=(arm.INT8,),
     default_scheme=arm.INT8,
-    patches=(
-        *arm.PATCHES,
-        lazy_patch(
-            "rules_executorch.backends.arm.vela_patches",
-            "quiet_vela",
-            "the compiler prints a page for every delegate",
-        ),
-    ),
+    patches=tuple(arm.PATCHES.values()),
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import SDK_ROOT, Backend, Needs
-from rules_executorch.compat import Patch
+from rules_executorch.compat import SPEED, Patch
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -40,7 +40,8 @@ def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
 
 
 @contextlib.contextmanager
-def _own_variable() -> Iterator[None]:
+def own_qnn_variable() -> Iterator[None]:
+    """Leaves the variable as it was."""
     before = os.environ.get(VARIABLE)
     try:
         yield
@@ -86,8 +87,9 @@ BACKEND = Backend(
     patches=(
         Patch(
             "own_qnn_variable",
+            __name__,
+            SPEED,
             "the SDK's folder is known to its code by an environment variable",
-            _own_variable,
         ),
     ),
 )

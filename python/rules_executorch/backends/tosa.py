@@ -52,5 +52,5 @@ BACKEND = Backend(
     dynamic_shapes=False,
     quantizer=_quantizer,
     calibrated_schemes=(arm.INT8,),
-    patches=arm.PATCHES,
+    patches=(arm.PATCHES["ordered_tosa_partitions"],),
 )

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._dynamo.variables import builder
 
-from rules_executorch.compat.patch import Patch, replaced, unsuitable
+from rules_executorch.compat.patch import replaced
 
 _LARGE = 2**16
 
@@ -26,9 +27,8 @@ def _is_large(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _uncopied_parameters() -> Iterator[None]:
-    from torch._dynamo.variables import builder
-
+def uncopied_parameters() -> Iterator[None]:
+    """Clones small tensors only, such as lengths and flags."""
     stock = builder._clone_input
 
     def clone_input(value: Any, fake_mode: Any) -> Any:
@@ -38,25 +38,3 @@ def _uncopied_parameters() -> Iterator[None]:
 
     with replaced(builder, "_clone_input", clone_input):
         yield
-
-
-UNCOPIED_PARAMETERS = Patch(
-    "uncopied_parameters",
-    "the tracer copies every parameter and cache, though only shapes matter to a graph",
-    _uncopied_parameters,
-)
-
-
-@contextlib.contextmanager
-def light_tracing() -> Iterator[str | None]:
-    """Traces without copies of parameters and caches; the graph is the same.
-
-    Yields:
-        None, or why the installed torch is traced the stock way.
-    """
-    why = unsuitable(UNCOPIED_PARAMETERS)
-    if why is not None:
-        yield why
-        return
-    with UNCOPIED_PARAMETERS.apply():
-        yield None

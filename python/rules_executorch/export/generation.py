@@ -19,7 +19,7 @@ from rules_executorch.action.quiet import quiet_tracing
 from rules_executorch.checkpoint.config import check_cache_len
 from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.common.errors import UserError
-from rules_executorch.compat.tracing import light_tracing
+from rules_executorch.compat import patched_export
 from rules_executorch.export import quantize
 from rules_executorch.export.adapters import choose_adapter, custom_ops
 from rules_executorch.export.build import (
@@ -136,7 +136,7 @@ def export_model(
     module = (custom_ops if options.custom_ops else adapter).wrap(model, options)
     inputs, dynamic_shapes = example_inputs(config, options, dtype)
     progress.stage("trace the model")
-    with torch.no_grad(), light_tracing(), quiet_tracing():
+    with torch.no_grad(), patched_export(), quiet_tracing():
         program = torch.export.export(
             module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
         )

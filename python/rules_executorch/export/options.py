@@ -61,6 +61,8 @@ class LowerOptions:
     external_data: bool = False
     allow_unquantized: bool = False
     """Accept that the quantizer of a device's scheme leaves layers as they are."""
+    allow_noncanonical: bool = False
+    """Accept that the bytes depend on chance, where packages are not those known to the patches."""
 
 
 def _validate(value: Any, schema_name: str, path: str) -> None:

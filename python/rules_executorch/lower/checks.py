@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import Backend, check_options
 from rules_executorch.common.errors import UserError
+from rules_executorch.compat import check_canonical
 from rules_executorch.export.quantize import SCHEMES
 from rules_executorch.lower.external_data import check_external_data
 
@@ -51,7 +52,8 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
 
     Raises:
         UserError: an option that the backend does not have, packages or an SDK that are not there,
-            a dtype that it does not take, or a feature that this version does not have.
+            a dtype that it does not take, a feature that this version does not have, or packages
+            with which the bytes would depend on chance.
     """
     check_options(backend, options.backend_options)
     if options.external_data:
@@ -59,6 +61,8 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
     if dtype not in backend.dtypes and not options.allow_undelegated:
         raise nothing_taken(backend, dtype)
     backend.needs.check(backend.name, options.backend_options)
+    if not options.allow_noncanonical:
+        check_canonical(backend.patches)
 
 
 def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:

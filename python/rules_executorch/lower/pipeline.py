@@ -177,7 +177,7 @@ def lower_program(
     progress.stage(_PARTITION)
     with (
         torch.no_grad(),
-        compat.fast_lowering(backend.patches) as patches,
+        compat.patched_lowering(backend.patches, options.allow_noncanonical) as patches,
         watched_delegates(progress, _PARTITION),
     ):
         chosen = options.backend_options

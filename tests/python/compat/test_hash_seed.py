@@ -15,7 +15,7 @@ from executorch.exir import to_edge_transform_and_lower
 from rules_executorch import compat
 from rules_executorch.backends import find_backend
 
-with torch.no_grad(), compat.fast_lowering(find_backend("xnnpack").patches):
+with torch.no_grad(), compat.patched_lowering(find_backend("xnnpack").patches):
     program = programs.llama(layers=1)
     edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
     print(hashlib.sha256(edge.to_executorch().buffer).hexdigest())

@@ -42,7 +42,7 @@ def test_same_bytes(case: str) -> None:
     export, partitioners = CASES[case]
     with torch.no_grad():
         stock = _lower(export(), partitioners)
-        with compat.fast_lowering(PATCHES if partitioners else ()) as report:
+        with compat.patched_lowering(PATCHES if partitioners else ()) as report:
             fast = _lower(export(), partitioners)
     assert not report.skipped
     assert len(stock) == len(fast)

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Needs
-from rules_executorch.compat import lazy_patch
+from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from torchao.quantization.pt2e.quantizer import Quantizer
 
 NEEDS = Needs(group="arm", modules=("tosa", "ethosu.vela", "ml_dtypes"))
 
-PATCHES = (
-    lazy_patch(
-        "rules_executorch.backends.arm.tosa_patches",
-        "ordered_tosa_partitions",
-        "delegates come in the order of hashes, which differs from run to run",
-    ),
-)
+PATCHES = read_patches(__name__)
+"""By name: what Ethos-U has and TOSA has not is `quiet_vela`."""
 
 INT8 = "int8"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Backend, Needs
-from rules_executorch.compat import CHECKED, lazy_patch
+from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -88,12 +88,5 @@ BACKEND = Backend(
     passes=_passes,
     drops_dead_state=True,
     computes_tanh_gelu=False,
-    patches=(
-        lazy_patch(
-            "rules_executorch.backends.coreml.patches",
-            "canonical_packages",
-            "a delegate holds random identifiers, a date and maps in the order of memory",
-            {**CHECKED, "coremltools": frozenset({"9.0"})},
-        ),
-    ),
+    patches=tuple(read_patches(__name__).values()),
 )

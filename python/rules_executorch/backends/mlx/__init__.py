@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Backend
-from rules_executorch.backends.mlx.serialization import generated_serialization
-from rules_executorch.compat import Patch
+from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -36,11 +35,5 @@ BACKEND = Backend(
     external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": {}},
     drops_dead_state=True,
-    patches=(
-        Patch(
-            "generated_mlx_serialization",
-            "the wheel has the schema of a delegate and not the code made of it",
-            generated_serialization,
-        ),
-    ),
+    patches=tuple(read_patches(__name__).values()),
 )

@@ -23,7 +23,7 @@ PACKAGE = "executorch.backends.mlx.serialization"
 
 
 @contextlib.contextmanager
-def generated_serialization() -> Iterator[None]:
+def generated_mlx_serialization() -> Iterator[None]:
     """Makes `executorch.backends.mlx` importable while the context lasts.
 
     Raises:

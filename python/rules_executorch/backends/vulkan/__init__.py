@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Backend
-from rules_executorch.compat import lazy_patch
+from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -46,14 +46,6 @@ SCHEMES = ("8da4w", "4w")
 EMBEDDING_SCHEMES = ("4w",)
 """Those with shaders of their own; weights of other schemes would be dequantized at every call."""
 
-PATCHES = (
-    lazy_patch(
-        "rules_executorch.backends.vulkan.patches",
-        "shared_vulkan_patterns",
-        "every delegate exports the same small models to have graphs to look for",
-    ),
-)
-
 
 def compile_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options in the form of ExecuTorch's partitioner."""
@@ -87,5 +79,5 @@ BACKEND = Backend(
     external_data=True,
     options_schema={"type": "object", "additionalProperties": False, "properties": OPTIONS},
     drops_dead_state=True,
-    patches=PATCHES,
+    patches=tuple(read_patches(__name__).values()),
 )

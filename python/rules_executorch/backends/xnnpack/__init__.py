@@ -11,36 +11,13 @@ from typing import TYPE_CHECKING, Any
 from executorch.exir import EdgeCompileConfig
 
 from rules_executorch.backends.backend import Backend
-from rules_executorch.compat import lazy_patch
+from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
     from torchao.quantization.pt2e.quantizer import Quantizer
 
 _STATIC, _DYNAMIC = "int8", "int8_dynamic"
-
-PATCHES = (
-    lazy_patch(
-        f"{__name__}.shared_passes",
-        "shared_xnnpack_passes",
-        "each delegate is copied with its weights and runs the same passes as its equals",
-    ),
-    lazy_patch(
-        f"{__name__}.patterns",
-        "needed_patterns",
-        "six programs are exported as patterns that most models have no operator of",
-    ),
-    lazy_patch(
-        f"{__name__}.flatbuffers",
-        "single_compilation",
-        "a compiler is started for each delegate",
-    ),
-    lazy_patch(
-        f"{__name__}.weights",
-        "borrowed_weights",
-        "every weight is copied to be hashed and copied again to be stored",
-    ),
-)
 
 
 def _partitioners(options: Mapping[str, Any]) -> list[Partitioner]:
@@ -93,7 +70,7 @@ BACKEND = Backend(
     computes_tanh_gelu=False,
     compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
-    patches=PATCHES,
+    patches=tuple(read_patches(__name__).values()),
     options_schema={
         "type": "object",
         "additionalProperties": False,
