@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
     def measure(contender: Contender) -> dict[str, float]:
         def work() -> dict[str, float]:
-            # No id ends it here, so that every program makes the same number of tokens; the
-            # runner still ends on an end id of the program itself.
+            # No end ids, so that every program makes the same number of tokens. The runner still
+            # stops at the end ids that the program itself has.
             _, timing = generate(
                 contender.program,
                 contender.data,

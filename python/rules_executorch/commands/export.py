@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         config = load_config(args.config)
         exported = export_model(config, options, progress)
         progress.stage("write the exported program")
-        # A signature that cannot be written takes the program with it.
+        # If the signature cannot be written, the program is removed too.
         with whole_file(args.out_program) as part:
             write_program(exported.program, part)
             write_json(args.out_signature, exported.signature)

@@ -1,4 +1,4 @@
-"""Show what is in a program: methods, constants, delegates, operators and sizes; or in its data."""
+"""Show what is in a program (methods, delegates, operators, sizes) or in its data file."""
 
 from __future__ import annotations
 

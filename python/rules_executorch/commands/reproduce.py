@@ -1,4 +1,4 @@
-"""Build targets twice under conditions that must not matter, and say what differs.
+"""Build targets twice in different conditions, and say what differs.
 
     bazel run @rules_executorch//tools:reproduce -- //models:assistant
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             "This runs in a workspace.",
             instead="Start it by `bazel run @rules_executorch//tools:reproduce -- TARGET`.",
         )
-    # Bazel gets to shut down, and the folders go, also when somebody ends this.
+    # Bazel shuts down and the folders are removed also when this is interrupted.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with contextlib.ExitStack() as stack:
         if args.keep:

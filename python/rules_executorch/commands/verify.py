@@ -2,8 +2,8 @@
 
     bazel run @rules_executorch//tools:verify -- release.tar [--sha256 DIGEST]
 
-Without --sha256 it shows that nothing was damaged or added. Whoever can replace the archive can
-replace what is in it; only the digest, or a signature of it, from another place rules that out.
+Without --sha256 this shows that nothing was damaged or added. Whoever replaces the archive can
+replace everything in it; only a digest or a signature from another place rules that out.
 """
 
 from __future__ import annotations

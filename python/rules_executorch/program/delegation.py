@@ -1,4 +1,4 @@
-"""Counting what the delegates of a lowered graph took."""
+"""Which operators of a lowered graph delegates run."""
 
 from __future__ import annotations
 

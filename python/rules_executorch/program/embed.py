@@ -15,7 +15,7 @@ from rules_executorch.common.text import size_text
 
 # Program::kMinimumAlignment of the runtime is 16.
 MIN_ALIGNMENT = 16
-# What a compiler takes for an array: about 40 times its bytes.
+# A compiler needs about 40 times the bytes of an array.
 MAX_BYTES = 64 << 20
 _PER_LINE = 32
 
@@ -86,7 +86,7 @@ def check_symbol(symbol: str) -> None:
 
 
 def check_alignment(alignment: int) -> None:
-    """Refuses an alignment that the runtime or C does not take.
+    """Refuses an alignment that the runtime or C does not accept.
 
     Raises:
         UserError: says what to write.
@@ -100,7 +100,7 @@ def check_alignment(alignment: int) -> None:
 
 
 def check_size(size: int) -> None:
-    """Refuses a program that no compiler should be given as an array.
+    """Refuses a program too large to compile as an array.
 
     Raises:
         UserError: says what to do instead.
@@ -144,7 +144,7 @@ def write_source(
         program_path: the `.pte`.
         symbol: name of the array.
         alignment: of the array, in bytes.
-        section: of the object file, for a linker script; the compiler's own by default.
+        section: of the object file, for a linker script; by default the compiler chooses.
     """
     size = os.path.getsize(program_path)
     file.write(

@@ -65,7 +65,7 @@ class MethodInfo:
         inputs, outputs: in the order of the call.
         delegates: backend, as the runtime names it, to the number of delegates.
         operators: operator to the number of calls of its kernel.
-        planned_bytes: size of each memory arena that the caller has to give.
+        planned_bytes: size of each memory arena that the caller provides.
     """
 
     inputs: list[TensorInfo]

@@ -1,4 +1,4 @@
-"""A `.ptd` opened for reading: the tensors that a program keeps outside of itself.
+"""A `.ptd` opened for reading: tensors that a program keeps in a file of their own.
 
 Rests on the schema of ExecuTorch's flat tensors (`executorch.extension.flat_tensor.serialize`): the
 flatbuffer comes first, segments of data follow.
@@ -40,7 +40,7 @@ class DataTensor:
         name: the parameter's, or the key that a delegate asks for.
         dtype, shape: of a parameter; None of what a delegate packed.
         bytes: size.
-        segment: index of the segment that holds it; entries with the same one are stored once.
+        segment: index of the segment that holds it; equal contents share one.
     """
 
     name: str
@@ -90,7 +90,7 @@ def open_data(path: str) -> Iterator[OpenedData]:
 
 
 def is_data(path: str) -> bool:
-    """Whether a file says that it is a data file and not a program."""
+    """Whether a file has the identifier of a data file."""
     with open(path, "rb") as file:
         return file.read(8)[_IDENTIFIER] == b"FT"
 
@@ -129,7 +129,7 @@ def _parse(path: str, data: mmap.mmap) -> OpenedData:
         if not tensors or len(tensors) != len(found.named_data):
             raise ValueError
     except Exception as error:
-        # The reader of flatbuffers checks nothing: what is damaged ends in any exception.
+        # The flatbuffers reader checks nothing: a damaged file can raise any exception.
         raise UserError(
             f"{path} is damaged: its table cannot be read ({type(error).__name__}).", instead=_AGAIN
         ) from error
@@ -201,7 +201,7 @@ def check_data(program: str, data: str | None) -> None:
 
 
 def render(tensors: list[DataTensor]) -> str:
-    """The file for people: a line for each tensor, and what is stored once for several."""
+    """The file as text: a line for each tensor, and which share a segment."""
     width = max((len(tensor.name) for tensor in tensors), default=0)
     lines, seen = [], {}
     for tensor in tensors:

@@ -57,7 +57,7 @@ class OpenedProgram:
         return self.data[begin : begin + segment.size]
 
     def delegate(self, delegate: BackendDelegate) -> bytes:
-        """A copy of a delegate's own data, which may be in a segment or in the flatbuffer."""
+        """A copy of a delegate's data, which is in a segment or in the flatbuffer."""
         where = delegate.processed
         if where.location == schema.DataLocation.SEGMENT:
             return self.segment(where.index)
@@ -113,7 +113,7 @@ def _parse(path: str, data: mmap.mmap) -> OpenedProgram:
         program = _flatbuffer_to_program(data[:program_size])
         _check_references(program, size - base)
     except Exception as error:
-        # The reader of flatbuffers checks nothing: what is damaged ends in any exception.
+        # The flatbuffers reader checks nothing: a damaged file can raise any exception.
         raise UserError(
             f"{path} is damaged: its program cannot be read ({type(error).__name__}).",
             instead=_AGAIN,
@@ -122,7 +122,7 @@ def _parse(path: str, data: mmap.mmap) -> OpenedProgram:
 
 
 def _check_references(program: Program, size: int) -> None:
-    """Refuses segments outside of the file, and numbers of things that are not there.
+    """Refuses segments outside of the file, and indices out of range.
 
     Args:
         program: as read.
@@ -160,7 +160,7 @@ def _check_references(program: Program, size: int) -> None:
 
 
 def _check_fields(value: object) -> None:
-    """Refuses fields that are absent though the schema wants them, at whatever depth."""
+    """Refuses a missing required field of the schema, at any depth."""
     if isinstance(value, list):
         for item in value:
             _check_fields(item)

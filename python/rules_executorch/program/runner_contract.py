@@ -1,4 +1,4 @@
-"""The constant methods by which ExecuTorch's LLM runner knows a program.
+"""The constant methods that ExecuTorch's LLM runner reads.
 
 Names and meanings are those of `extension/llm/runner/constants.h` and `llm_runner_helper.cpp` of
 ExecuTorch: the runner reads `get_eos_ids` (every value ends the generation) and ignores the

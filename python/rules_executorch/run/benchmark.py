@@ -1,7 +1,7 @@
 """How fast programs run: load, prefill and decode through ExecuTorch's C++ LLM runner.
 
-Every run is a process of its own, and the programs take turns, so that what the machine does
-meanwhile meets all of them. Figures are medians; ratios are taken run by run.
+Every run is a process of its own, and the programs take turns, so that load on the machine affects
+all of them. Figures are medians; ratios are taken run by run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIGURES = {
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """A program in the race.
+    """A program to compare.
 
     Attributes:
         name: for the table.
@@ -104,9 +104,9 @@ def race(
     """Lets the programs take turns.
 
     Args:
-        contenders: at least one; the order is turned round after every turn.
+        contenders: at least one; the order is reversed after every turn.
         measure: runs one program once.
-        runs: turns that count; one more comes first and does not.
+        runs: measured turns, after one that warms up.
         progress: takes a line for people.
 
     Returns:

@@ -34,7 +34,7 @@ class Sampling:
 
 @dataclasses.dataclass
 class Timing:
-    """What an answer took; seconds."""
+    """How long an answer took, in seconds."""
 
     load: float = 0.0
     prompt_tokens: int = 0
@@ -48,7 +48,7 @@ class Timing:
     """Tokens that the model chose but the tokenizer does not have."""
 
     def line(self) -> str:
-        """One line for people."""
+        """One line of text."""
         prefill = self.prompt_tokens / self.prefill if self.prefill else 0.0
         decode = (self.generated_tokens - 1) / self.decode if self.decode else 0.0
         return (

@@ -1,9 +1,9 @@
-"""The tokenizer.json that the C++ runner is given, and the way back from its pieces to text.
+"""The tokenizer.json for the C++ runner, and the way back from its pieces to text.
 
-The C++ runner hands each token to a callback as text, and Python wants that text to be UTF-8 by
-itself; a token of byte-level BPE is often half a character. So the runner gets the checkpoint's
-tokenizer.json without its `decoder`: it encodes as an app would, and every piece is the token's
-own spelling, which names its id. The text is then made by the `tokenizers` library.
+The C++ runner passes each token to a callback as text, which in Python has to be valid UTF-8; a
+token of byte-level BPE is often half a character. So the runner gets the checkpoint's
+tokenizer.json without its `decoder`: it encodes as in an app, and each piece is the token's entry
+in the vocabulary, which gives its id. The `tokenizers` library then decodes the ids.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _added_token(token_id: int, content: str) -> dict[str, Any]:
 
 
 class TextStream:
-    """Text of a growing list of ids, as far as it cannot change any more."""
+    """Text of a growing list of ids, as far as later ids cannot change it."""
 
     def __init__(self, reference: Tokenizer) -> None:
         self._reference = reference
@@ -114,7 +114,7 @@ class TextStream:
         return self._advance(text)
 
     def finish(self) -> str:
-        """The rest, with a replacement character for half a character."""
+        """The rest, with a replacement character for an incomplete one."""
         return self._advance(self._new_text())
 
     def _new_text(self) -> str:

@@ -1,1 +1,1 @@
-"""Where two files that should be the same differ, in the terms of what they hold."""
+"""Where two files that should be the same differ, in terms of their contents."""

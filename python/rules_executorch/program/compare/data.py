@@ -1,4 +1,4 @@
-"""Words for differences of plain bytes."""
+"""Differences of bytes, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy
 
 FEW = 5
-"""Differences of one kind that are listed."""
+"""How many differences of one kind are listed."""
 
 
 def changed_bytes(first: bytes, second: bytes, item: int = 1) -> str:

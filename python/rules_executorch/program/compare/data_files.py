@@ -1,4 +1,4 @@
-"""Where two `.ptd` files differ, in the terms of the tensors that they hold."""
+"""Where two `.ptd` files differ: the tensors."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def compare_files(first: str, second: str) -> list[str]:
     try:
         found = list(compare(first, second))
     except (UserError, ValueError, OSError, zipfile.BadZipFile, tarfile.TarError):
-        # One of them is not what its name says: then its bytes are what there is to compare.
+        # One of them is not what its name says, so only the bytes can be compared.
         found = []
     return found or list(_compare_plain(first, second))
 
@@ -64,7 +64,7 @@ def _compare_plain(first: str, second: str) -> Iterator[str]:
 
 
 def _data(what: str, first: bytes, second: bytes) -> Iterator[str]:
-    """Compares two contents: as text by line where they are text, else by byte."""
+    """Compares text by line, anything else by byte."""
     prefix = f"{what}: " if what else ""
     try:
         if max(len(first), len(second)) > _MAX_TEXT_BYTES or b"\0" in first or b"\0" in second:

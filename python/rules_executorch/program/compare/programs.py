@@ -1,8 +1,8 @@
 """Where two `.pte` differ: method, operator, delegate, constant, segment.
 
 Rests on the program schema of ExecuTorch (`executorch.exir.schema`), as `inspect` does. A backend
-that keeps weights outside of its own data (XNNPACK) names them by a digest of their contents in
-both places; the names are how a changed weight is traced to the delegate that uses it.
+that keeps weights outside of its delegates' data (XNNPACK) names them by a digest of their
+contents. By that name a changed weight is traced to the delegate that uses it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _first_difference(first: Sequence[Any], second: Sequence[Any]) -> int:
 
 
 def _value(plan: ExecutionPlan, index: int) -> str:
-    """What a value is, without where it lies in memory."""
+    """A value without its place in memory."""
     if not 0 <= index < len(plan.values):
         return str(index)
     value = plan.values[index].val
@@ -225,7 +225,7 @@ def _delegate_data(
     if len(keys) == len(other_keys):
         for index, (key, other_key) in enumerate(zip(keys, other_keys, strict=True)):
             if key not in one.named or other_key not in other.named:
-                # Outside of the program, where its contents are its name.
+                # It is in a data file, and its name is a digest of its contents.
                 if key != other_key:
                     yield f"constant {index} of {what} is other data of the data file"
                 continue
@@ -321,7 +321,7 @@ def _mutable_data(one: OpenedProgram, other: OpenedProgram) -> Iterator[str]:
 
 
 def _elsewhere(one: OpenedProgram, other: OpenedProgram) -> str:
-    """Names the part of the file of a difference that changes nothing of what was compared."""
+    """Names the part of the file that differs although nothing compared so far does."""
     data, twin = one.data[:], other.data[:]
     place = _first_difference(data, twin)
     if place < one.program_bytes:
