@@ -1,7 +1,7 @@
 """The module extension `executorch`; users load it from //executorch:extensions.bzl."""
 
 load(":environment_repository.bzl", "environment_repository")
-load(":hub_repository.bzl", "hub_repository")
+load(":toolchains_repository.bzl", "toolchains_repository")
 load(":versions.bzl", "DEFAULT_VERSION", "GROUPS", "LOCKS", "PLATFORMS")
 
 visibility("//executorch")
@@ -88,7 +88,7 @@ def _executorch_impl(mctx):
                 python = tag.python if tag else None,
                 versions = versions,
             )
-    hub_repository(name = "executorch_toolchains", environments = environments)
+    toolchains_repository(name = "executorch_toolchains", environments = environments)
     return mctx.extension_metadata(reproducible = True)
 
 executorch = module_extension(

@@ -1,4 +1,4 @@
-"""The repository that names environments without making them."""
+"""The repository with a toolchain for each environment; it names them without making them."""
 
 load(":versions.bzl", "PLATFORMS")
 
@@ -57,7 +57,7 @@ _RUNTIME_TARGETS = {
 def _constraints(platform):
     return [str(constraint) for constraint in PLATFORMS[platform]]
 
-def _hub_repository_impl(rctx):
+def _toolchains_repository_impl(rctx):
     text = _HEADER
     groups = {}
     bases = []
@@ -103,8 +103,8 @@ def _hub_repository_impl(rctx):
         )
     rctx.file("BUILD.bazel", text, executable = False)
 
-hub_repository = repository_rule(
-    implementation = _hub_repository_impl,
+toolchains_repository = repository_rule(
+    implementation = _toolchains_repository_impl,
     doc = "Toolchains of all platforms and modes, and aliases for the groups of packages and the C++ runtime.",
     attrs = {
         "environments": attr.string_dict(
