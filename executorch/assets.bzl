@@ -19,9 +19,9 @@ The folder `assistant` has `model.pte` (and `model.ptd`, with weights outside of
 `android_binary`, or `resources` of an Apple bundle.
 
 The platform that the app is built for chooses the program: the one whose device's
-`constraint_values` the platform has. If the platform has those of several, the most special one is
+`constraint_values` the platform has. If the platform has those of several, the most specific one is
 taken, as `select()` does it: one for Android on arm64 goes before one for arm64. If none fits, or
-two are equally special, it is an error. An app that is built for three platforms has three folders,
+two are equally specific, it is an error. An app that is built for three platforms has three folders,
 and one export of the model.
 
 For a platform that has none, `bazel build //...` would fail: give the target

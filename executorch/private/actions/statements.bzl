@@ -1,4 +1,4 @@
-"""What is stated about a program: its SBOM, and how it was made."""
+"""The actions that write SBOM and provenance of a program."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//executorch/private/actions:command.bzl", "command_args", "command_toolchain", "run_command")

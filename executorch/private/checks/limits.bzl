@@ -1,4 +1,4 @@
-"""What a device has for a program: bytes, memory, and operators of the app's runtime."""
+"""Limits of a device: bytes of a program, planned memory, operators of the app's runtime."""
 
 load("//executorch/private/checks:messages.bzl", "refuse")
 

@@ -1,4 +1,4 @@
-"""The hub's address and what opens it.
+"""The address of the hub, and the token for it.
 
 Both come from the environment, a netrc file or Bazel's credential helper, and neither is part of a
 result: contents are known by their digests, whoever served them. That is why the environment is
@@ -12,7 +12,7 @@ visibility("private")
 
 _DEFAULT_ENDPOINT = "https://huggingface.co"
 
-# What a URL's path carries as it is (RFC 3986, unreserved), and the rest of printable ASCII.
+# Characters that a URL's path has unescaped (RFC 3986, unreserved), and the rest of printable ASCII.
 _UNRESERVED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
 _ASCII = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 

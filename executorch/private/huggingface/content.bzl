@@ -5,7 +5,7 @@ load(":diagnosis.bzl", "diagnose")
 
 visibility("private")
 
-# Bazel tries again by itself when it gets no answer or a 5xx or 429; not when a body ends early.
+# Bazel retries when it gets no answer, a 5xx or a 429, but not when a body ends early.
 _ATTEMPTS = 3
 
 def _locations(rctx):
@@ -45,7 +45,7 @@ def _download(rctx, output, urls, token):
         if result.success:
             return struct(success = True, broke_off = False)
 
-        # Bazel leaves a part of a file, and nothing where the status or the digest was wrong.
+        # Bazel leaves part of a file, or none if the status or the digest was wrong.
         broke_off = rctx.delete(output)
         if not broke_off or attempt + 1 == _ATTEMPTS:
             return struct(success = False, broke_off = broke_off)
@@ -86,5 +86,5 @@ hub_content = repository_rule(
         "paths": attr.string_list(mandatory = True, doc = "Names of the file, sorted; the others are links to the first."),
         "sha256": attr.string(mandatory = True),
     },
-    doc = "One content, fetched by its digest; the repository cache is asked first.",
+    doc = "A file, fetched by its digest; the repository cache is asked first.",
 )

@@ -6,7 +6,7 @@ load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchPr
 
 visibility("//executorch")
 
-# What an error can say of a platform: there is no list of all that a platform has.
+# For errors: the common constraints, since a platform does not list those that it has.
 _KNOWN_CONSTRAINTS = [
     "@platforms//cpu:aarch64",
     "@platforms//cpu:arm",
@@ -26,7 +26,7 @@ _KNOWN_CONSTRAINTS = [
 def _constraint_text(label):
     text = display_label(label)
 
-    # The canonical name of a module that is everywhere.
+    # From the canonical name of a module that every workspace has.
     for prefix in ["@@platforms//", "@@platforms~//", "@@platforms+//", "@platforms//"]:
         if text.startswith(prefix):
             return "@platforms//" + text[len(prefix):]
@@ -41,7 +41,7 @@ def _has(ctx, constraint):
 def _fits(ctx, program):
     return all([_has(ctx, constraint) for constraint in program.device.constraints])
 
-def _more_special(program, other):
+def _more_specific(program, other):
     """Whether a program asks for all that another asks for, and more; the rule of `select()`."""
     mine = program.device.constraint_values
     theirs = other.device.constraint_values
@@ -77,7 +77,7 @@ def _choose(ctx, programs):
     best = [
         program
         for program in fitting
-        if not [other for other in fitting if _more_special(other, program)]
+        if not [other for other in fitting if _more_specific(other, program)]
     ]
     if len(best) == 1:
         return best[0]

@@ -44,7 +44,7 @@ def _host_platform(rctx):
     return "{}_{}".format(os, arch)
 
 def _is_wanted_python(rctx, path):
-    # Runs it, since a shim of a version manager exists whether or not the version does.
+    # Run it: a shim of a version manager exists whether or not the version does.
     probe = rctx.execute([path, "-I", "-c", "import sys; sys.exit(sys.version_info[:2] != (3, 11))"])
     return probe.return_code == 0
 
@@ -91,7 +91,7 @@ def _install(rctx, python):
         command += ["--tree", "environment"]
     rctx.report_progress("Installing the Python packages that compile models (once per machine and lock)")
 
-    # getenv, so that another folder leads to another installation.
+    # getenv, so that another folder means another installation.
     rctx.getenv("RULES_EXECUTORCH_CACHE")
     result = rctx.execute(command, timeout = 3600, quiet = False)
     if result.return_code:
@@ -108,7 +108,7 @@ def _environment_repository_impl(rctx):
     environment = rctx.path(_install(rctx, _find_python(rctx))["environment"])
     rctx.delete("result.json")
 
-    # Read and watched there: when the folder in the cache goes, this repository is made again.
+    # Read and watched, so that this repository is made again when the folder in the cache is removed.
     rctx.file("marker.json", rctx.read(environment.get_child("marker.json"), watch = "yes"), executable = False)
     if rctx.attr.mode == "pinned":
         rctx.symlink(environment, "environment")

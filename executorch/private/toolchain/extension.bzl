@@ -62,7 +62,7 @@ def _versions(text):
     return found
 
 def _groups(tag):
-    # Layers fit the base that they were resolved with, and so not locks of one's own.
+    # Layers fit only the base that they were resolved with, not locks of a user.
     if tag and tag.locks:
         return {}
     return GROUPS[tag.version if tag else DEFAULT_VERSION]
