@@ -18,7 +18,7 @@ or layers make it so, and what would pass.
 """
 
 load("//executorch/private/checks:limits.bzl", "limit_values")
-load("//executorch/private/rules:budget_test.bzl", "budget_test")
+load("//executorch/private/rules:budget_test.bzl", _executorch_budget_test = "executorch_budget_test")
 
 def executorch_budget_test(
         name,
@@ -52,7 +52,7 @@ def executorch_budget_test(
         size: of the test.
         **kwargs: other attributes of a test.
     """
-    budget_test(
+    _executorch_budget_test(
         name = name,
         min_delegated_share = "" if min_delegated_share == None else str(min_delegated_share),
         program = program,

@@ -22,7 +22,7 @@ reads the program in place. The source is C99, for any compiler of C or C++.
 """
 
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
-load("//executorch/private/rules:cc_embed.bzl", "cc_embed_files")
+load("//executorch/private/rules:cc_embed.bzl", "executorch_cc_embed_files")
 
 def executorch_cc_embed(name, program, symbol = None, alignment = 16, section = "", tags = [], **kwargs):
     """Declares a `cc_library` with a program.
@@ -41,7 +41,7 @@ def executorch_cc_embed(name, program, symbol = None, alignment = 16, section = 
         for key in ["compatible_with", "restricted_to", "target_compatible_with", "testonly"]
         if key in kwargs
     }
-    cc_embed_files(
+    executorch_cc_embed_files(
         name = name + "_files",
         alignment = alignment,
         header = name + ".h",

@@ -28,10 +28,11 @@ configuration reduced to what shapes the graph (and for a GGUF the rebuilt token
 Provider: `HfModelInfo`.
 """
 
-load("//executorch/private/rules:hf_model.bzl", _hf_model = "hf_model")
+load("//executorch/private/actions:shared.bzl", "shared_attributes")
+load("//executorch/private/rules:hf_model.bzl", "executorch_hf_model", "executorch_hf_model_shared")
 load("//executorch/private/rules:license_metadata.bzl", "license_metadata")
 
-def hf_model(name, srcs, license = None, package_url = None, visibility = None, **kwargs):
+def hf_model(name, srcs, task = "text-generation", license = None, package_url = None, **kwargs):
     """Declares a model.
 
     Args:
@@ -40,12 +41,12 @@ def hf_model(name, srcs, license = None, package_url = None, visibility = None, 
             `*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the checkpoint
             has of tokenizer, chat template, generation config, README and licence. Told apart by
             file name; the folder does not matter.
+        task: what the model does, in the hub's words: `text-generation`, `feature-extraction`,
+            `image-classification` or `text-classification`.
         license: the licence, in the hub's words, for example `apache-2.0`.
         package_url: `pkg:huggingface/OWNER/NAME@REVISION` of a checkpoint that is not from the
             module extension `huggingface`, whose files say where they come from.
-        visibility: as of every rule.
-        **kwargs: `task`, what the model does, in the hub's words, by default `text-generation`; and
-            the attributes that every rule has.
+        **kwargs: attributes that every rule has, such as `visibility`.
     """
     metadata = license_metadata(
         name,
@@ -53,16 +54,17 @@ def hf_model(name, srcs, license = None, package_url = None, visibility = None, 
         license = license,
         package_url = package_url,
         tags = kwargs.get("tags"),
-        visibility = visibility,
+        visibility = kwargs.get("visibility"),
     )
     if metadata:
         # The name that Bazel 7 and 8 both have for what is now `package_metadata`.
         kwargs["applicable_licenses"] = metadata + kwargs.get("applicable_licenses", [])
-    _hf_model(
-        name = name,
+    shared = shared_attributes(name, kwargs)
+    executorch_hf_model_shared(
         srcs = srcs,
         license = license,
         package_url = package_url,
-        visibility = visibility,
-        **kwargs
+        task = task,
+        **shared
     )
+    executorch_hf_model(name = name, srcs = srcs, shared = shared["name"], **kwargs)

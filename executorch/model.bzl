@@ -35,35 +35,20 @@ that no device needs. The targets are
 `assistant_generate` and `assistant_benchmark` exist for models that take `input_ids`.
 """
 
+load("//executorch:export.bzl", "executorch_export")
+load("//executorch/private/actions:shared.bzl", "shared_attributes")
 load("//executorch/private/rules:assets.bzl", "executorch_assets")
 load("//executorch/private/rules:benchmark.bzl", "executorch_benchmark")
-load("//executorch/private/rules:export.bzl", "executorch_export")
 load("//executorch/private/rules:generate.bzl", "executorch_generate")
-load("//executorch/private/rules:lowerings.bzl", "lowered_program", "lowerings")
-load("//executorch/private/rules:model.bzl", "host_program", "model_test")
+load("//executorch/private/rules:lowerings.bzl", "executorch_lowerings", "executorch_program")
+load("//executorch/private/rules:model.bzl", "executorch_host_program", "executorch_model_test")
 load("//executorch/private/tables:options.bzl", "CUSTOM_OPS")
-
-_EXPORT_ATTRS = [
-    "batch_size",
-    "custom_ops",
-    "dtype",
-    "dynamic_seq_len",
-    "image_size",
-    "input_form",
-    "logits",
-    "max_cache_len",
-    "max_seq_len",
-    "quantization",
-    "quantization_allow_skipped",
-    "quantization_embedding",
-    "quantization_group_size",
-]
 
 def _device_name(device):
     _, colon, name = device.rpartition(":")
     return name if colon else device.rpartition("/")[2]
 
-def _check(name, devices):
+def _check(name, devices, export_attrs):
     names = {}
     for device, attrs in devices.items():
         short = _device_name(device)
@@ -72,9 +57,9 @@ def _check(name, devices):
                  "Give one of them another name, for example with an alias().")
         names[short] = device
         for attr in attrs:
-            if attr not in _EXPORT_ATTRS:
+            if attr not in export_attrs:
                 fail("executorch_model {}: devices[\"{}\"] has \"{}\", which is no option of an export. ".format(name, device, attr) +
-                     "Write some of {}.".format(", ".join(_EXPORT_ATTRS)))
+                     "Write some of {}.".format(", ".join(export_attrs)))
 
 def _devices_choose(attrs):
     """Whether the operators of attention and cache are for the devices to choose.
@@ -87,6 +72,19 @@ def executorch_model(
         name,
         model,
         devices,
+        batch_size = None,
+        custom_ops = None,
+        dtype = None,
+        dynamic_seq_len = None,
+        image_size = None,
+        input_form = None,
+        logits = None,
+        max_cache_len = None,
+        max_seq_len = None,
+        quantization = None,
+        quantization_allow_skipped = None,
+        quantization_embedding = None,
+        quantization_group_size = None,
         tolerance = "",
         allow_noncanonical = False,
         allow_undelegated = False,
@@ -106,6 +104,20 @@ def executorch_model(
         model: the `hf_model`.
         devices: list of the labels of `executorch_device` targets. Or a dict from such a label to a
             dict of what its export has different, for example `{"quantization": "8da4w"}`.
+        batch_size: see `executorch_export`, as for all attributes up to `quantization_group_size`.
+        custom_ops: here or for a device, takes the choice of operators away from the devices:
+            `custom_ops = []` is for apps whose runtime lacks those of the LLM extension.
+        dtype: see `executorch_export`.
+        dynamic_seq_len: see `executorch_export`.
+        image_size: see `executorch_export`.
+        input_form: see `executorch_export`.
+        logits: see `executorch_export`.
+        max_cache_len: a model that generates text has to have it, see `executorch_export`.
+        max_seq_len: see `executorch_export`.
+        quantization: see `executorch_export`.
+        quantization_allow_skipped: see `executorch_export`.
+        quantization_embedding: see `executorch_export`.
+        quantization_group_size: see `executorch_export`.
         tolerance: how far logits may be off in the test, see `executorch_parity_test`. A lossy
             program has to say it.
         allow_noncanonical: see `executorch_lower`.
@@ -116,14 +128,11 @@ def executorch_model(
         memory: that exporting and lowering may take, for example `8g`; by default what each of
             the rules does.
         remote: what a remote cache and remote execution may do with exporting and lowering, see
-            `executorch_lower`.
+            `executorch_export`.
         without_tokenizer: see `executorch_assets`.
         test_size: size of the test.
         tags: of all targets.
-        **kwargs: attributes of `executorch_export`, such as `max_cache_len`, which a model that
-            generates text has to have, and attributes that every rule has, such as `visibility`.
-            `custom_ops`, here or for a device, takes the choice of operators away from the devices:
-            `custom_ops = []` is for apps whose runtime lacks those of the LLM extension.
+        **kwargs: attributes that every rule has, such as `visibility`.
     """
     if not devices:
         fail("executorch_model {}: devices is empty. Write for example ".format(name) +
@@ -131,9 +140,24 @@ def executorch_model(
     if type(devices) == type([]):
         devices = {device: {} for device in devices}
     devices = {str(device): attrs for device, attrs in devices.items()}
-    _check(name, devices)
-    common = {key: value for key, value in kwargs.items() if key not in _EXPORT_ATTRS}
-    export_attrs = {key: value for key, value in kwargs.items() if key in _EXPORT_ATTRS}
+    export_attrs = {
+        "batch_size": batch_size,
+        "custom_ops": custom_ops,
+        "dtype": dtype,
+        "dynamic_seq_len": dynamic_seq_len,
+        "image_size": image_size,
+        "input_form": input_form,
+        "logits": logits,
+        "max_cache_len": max_cache_len,
+        "max_seq_len": max_seq_len,
+        "quantization": quantization,
+        "quantization_allow_skipped": quantization_allow_skipped,
+        "quantization_embedding": quantization_embedding,
+        "quantization_group_size": quantization_group_size,
+    }
+    _check(name, devices, export_attrs.keys())
+    export_attrs = {key: value for key, value in export_attrs.items() if value != None}
+    memory_attrs = {"memory": memory} if memory else {}
 
     # One export for devices with the same options, named after the first of them.
     graphs = {}
@@ -155,14 +179,12 @@ def executorch_model(
         for target, attrs in exports.items():
             executorch_export(
                 name = target,
-                memory = memory,
                 model = model,
                 remote = remote,
                 tags = tags + ["manual"],
-                **(attrs | common)
+                **(memory_attrs | attrs | kwargs)
             )
-        lowerings(
-            name = group,
+        executorch_lowerings(
             allow_noncanonical = allow_noncanonical,
             allow_undelegated = allow_undelegated,
             allow_unquantized = allow_unquantized,
@@ -171,10 +193,9 @@ def executorch_model(
             exported = export,
             exported_custom_ops = list(exports)[1] if len(exports) > 1 else None,
             external_data = external_data,
-            memory = memory,
+            memory = memory or "auto",
             remote = remote,
-            tags = tags + ["manual"],
-            **(common | {"visibility": ["//visibility:private"]})
+            **(shared_attributes(group, kwargs | {"tags": tags}) | {"name": group})
         )
     for device in devices:
         group = [
@@ -184,12 +205,12 @@ def executorch_model(
         ][0]
         program = "{}_{}".format(name, _device_name(device))
         programs.append(program)
-        lowered_program(
+        executorch_program(
             name = program,
             device = device,
             lowerings = group,
             tags = tags,
-            **common
+            **kwargs
         )
 
     executorch_assets(
@@ -197,21 +218,21 @@ def executorch_model(
         programs = programs,
         tags = tags + ["manual"],
         without_tokenizer = without_tokenizer,
-        **common
+        **kwargs
     )
-    model_test(
+    executorch_model_test(
         name = name + "_test",
         lowerings = groups,
         size = test_size,
         tags = tags,
         tolerance = tolerance,
-        **common
+        **kwargs
     )
-    host_program(
+    executorch_host_program(
         name = name + "_host",
         programs = programs,
         tags = tags + ["manual"],
-        **common
+        **kwargs
     )
     if export_attrs.get("input_form", "input_ids") == "input_ids" and not without_tokenizer:
         for rule, kind in [(executorch_generate, "generate"), (executorch_benchmark, "benchmark")]:
@@ -219,5 +240,5 @@ def executorch_model(
                 name = "{}_{}".format(name, kind),
                 program = name + "_host",
                 tags = tags + ["manual"],
-                **common
+                **kwargs
             )

@@ -21,6 +21,21 @@ program that needs another operator then fails a test and not the app.
 For one program there is the same as output group `operators` of `executorch_lower`.
 """
 
-load("//executorch/private/rules:operators.bzl", _executorch_operators = "executorch_operators")
+load("//executorch/private/actions:shared.bzl", "shared_attributes")
+load(
+    "//executorch/private/rules:operators.bzl",
+    "executorch_operators_shared",
+    _executorch_operators = "executorch_operators",
+)
 
-executorch_operators = _executorch_operators
+def executorch_operators(name, programs, **kwargs):
+    """Lists the operators that several programs need together.
+
+    Args:
+        name: name of the target.
+        programs: the programs that the app carries.
+        **kwargs: attributes that every rule has, such as `visibility`.
+    """
+    shared = shared_attributes(name, kwargs)
+    executorch_operators_shared(programs = programs, **shared)
+    _executorch_operators(name = name, shared = shared["name"], **kwargs)

@@ -22,6 +22,23 @@ byte of it: files against `SHA256SUMS`, programs against their manifests, SBOM a
 against the programs. Sign the archive, or publish its digest: `--sha256` compares it.
 """
 
-load("//executorch/private/rules:release.bzl", _executorch_release = "executorch_release")
+load("//executorch/private/actions:shared.bzl", "shared_attributes")
+load(
+    "//executorch/private/rules:release.bzl",
+    "executorch_release_shared",
+    _executorch_release = "executorch_release",
+)
 
-executorch_release = _executorch_release
+def executorch_release(name, programs, remote = "default", **kwargs):
+    """Packs programs with what belongs to them into an archive.
+
+    Args:
+        name: name of the target.
+        programs: the programs to release, each in a folder of its target's name.
+        remote: what a remote cache and remote execution may do with the action and its output:
+            `default`, `no_upload` or `local`; see `executorch_export`.
+        **kwargs: attributes that every rule has, such as `visibility`.
+    """
+    shared = shared_attributes(name, kwargs)
+    executorch_release_shared(programs = programs, remote = remote, **shared)
+    _executorch_release(name = name, shared = shared["name"], **kwargs)

@@ -131,8 +131,8 @@ class Workspace:
         return sorted((self.folder / "bazel-out").glob(f"*/bin/{pattern}"))
 
     def output(self, pattern: str) -> Path:
-        """The one file or folder that matches a glob."""
-        found = self.outputs(pattern)
+        """The one file or folder that matches a glob, in `bazel-bin` or where an action left it."""
+        found = list((self.folder / "bazel-bin").glob(pattern)) or self.outputs(pattern)
         assert len(found) == 1, f"{pattern}: {found}"
         return found[0]
 

@@ -12,7 +12,7 @@ load(
     "executorch_operators",
 )
 load("//executorch:providers.bzl", "ExecutorchAssetsInfo", "ExecutorchProgramInfo")
-load("//executorch/private/rules:cc_embed.bzl", "cc_embed_files")
+load("//executorch/private/rules:cc_embed.bzl", "executorch_cc_embed_files")
 load(":helpers.bzl", "action_of", "basenames", "refusal_test")
 
 _PHONE = "//executorch/devices:android_arm64_xnnpack"
@@ -135,15 +135,28 @@ def _check_test_impl(ctx):
     target = analysistest.target_under_test(env)
     checked = ctx.attr.checked
     asserts.equals(env, [checked] if checked else [], basenames(target[OutputGroupInfo]._validation))
-    if checked:
-        action = action_of(env, "ExecutorchCheck")
-        asserts.equals(env, [target[ExecutorchProgramInfo].manifest.basename], basenames(action.inputs))
     return analysistest.end(env)
 
 _check_test = analysistest.make(
     _check_test_impl,
     attrs = {"checked": attr.string(doc = "What the check writes; empty for no check.")},
 )
+
+def _checks_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.equals(
+        env,
+        [["pc_of_many_operators.manifest.json"], ["phone_of_few_operators.manifest.json"]],
+        sorted([
+            basenames(action.inputs)
+            for action in analysistest.target_actions(env)
+            if action.mnemonic == "ExecutorchCheck"
+        ]),
+        "a check reads the manifest of its device and nothing else",
+    )
+    return analysistest.end(env)
+
+_checks_test = analysistest.make(_checks_test_impl)
 
 def _budget_test_impl(ctx):
     env = analysistest.begin(ctx)
@@ -176,7 +189,7 @@ def _operators_test_impl(ctx):
     target = analysistest.target_under_test(env)
     action = action_of(env, "ExecutorchOperators")
     asserts.equals(env, ["operators.yaml"], basenames(target[DefaultInfo].files))
-    asserts.equals(env, ["app_model_portable.pte", "lower.pte"], basenames(action.inputs))
+    asserts.equals(env, ["lower.pte", "portable.pte"], basenames(action.inputs))
     return analysistest.end(env)
 
 _operators_test = analysistest.make(_operators_test_impl)
@@ -281,8 +294,12 @@ def apps_test_suite(name):
 
     _check_test(
         name = "operators_are_checked_test",
-        checked = "limited_model_pc_of_many_operators.checked.txt",
+        checked = "pc_of_many_operators.checked.txt",
         target_under_test = ":limited_model_pc_of_many_operators",
+    )
+    _checks_test(
+        name = "checks_of_the_devices_test",
+        target_under_test = ":limited_model_lowerings",
     )
     _check_test(
         name = "unknown_operators_are_not_checked_test",
@@ -362,7 +379,7 @@ def apps_test_suite(name):
     )
     _operators_test(
         name = "operators_test",
-        target_under_test = ":operators",
+        target_under_test = ":operators.shared",
     )
 
     executorch_device(
@@ -440,7 +457,7 @@ def apps_test_suite(name):
     ]:
         refusal_test(
             name = test + "_test",
-            rule = cc_embed_files,
+            rule = executorch_cc_embed_files,
             header = test + ".h",
             source = test + ".c",
             words = [words],
@@ -483,6 +500,7 @@ def apps_test_suite(name):
             "budget_of_the_runtime_test",
             "budget_share_test",
             "budget_without_limit_test",
+            "checks_of_the_devices_test",
             "devices_that_agree_test",
             "embed_alignment_test",
             "embed_external_test",

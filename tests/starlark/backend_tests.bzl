@@ -91,11 +91,11 @@ def backend_test_suite(name):
     )
     _calibration_test(
         name = "calibration_test",
-        target_under_test = ":lower_calibrated",
+        target_under_test = ":lower_calibrated.shared",
     )
     _images_test(
         name = "export_images_test",
-        target_under_test = ":export_images",
+        target_under_test = ":export_images.shared",
     )
 
     refusal_test(

@@ -119,15 +119,15 @@ def export_test_suite(name):
             },
             "task": "text-generation",
         }),
-        target_under_test = ":export_embedding",
+        target_under_test = ":export_embedding.shared",
     )
     _export_test(
         name = "export_test",
-        target_under_test = ":export",
+        target_under_test = ":export.shared",
     )
     _hermetic_test(
         name = "export_hermetic_test",
-        target_under_test = ":export",
+        target_under_test = ":export.shared",
     )
     _options_test(
         name = "export_default_options_test",
@@ -142,7 +142,7 @@ def export_test_suite(name):
             "max_seq_len": 0,
             "task": "text-generation",
         }),
-        target_under_test = ":export",
+        target_under_test = ":export.shared",
     )
     _options_test(
         name = "export_all_options_test",
@@ -163,7 +163,7 @@ def export_test_suite(name):
             },
             "task": "text-generation",
         }),
-        target_under_test = ":export_everything",
+        target_under_test = ":export_everything.shared",
     )
 
     refused = {

@@ -3,7 +3,7 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("//executorch:defs.bzl", "hf_model")
 load("//executorch:providers.bzl", "HfModelInfo")
-load("//executorch/private/rules:sized_files.bzl", "sized_files")
+load("//executorch/private/rules:sized_files.bzl", "executorch_sized_files")
 load(":helpers.bzl", "action_of", "argument_after", "basenames", "empty_files", "folder", "refusal_test")
 
 _SAFETENSORS = [
@@ -169,7 +169,7 @@ def hf_model_test_suite(name):
         },
         "hf_half_sized": {"model-00001-of-00002.safetensors": "5000000000"},
     }.items():
-        sized_files(
+        executorch_sized_files(
             name = sized_name + "_files",
             srcs = [":hf_sharded_files"],
             bytes = sizes,
@@ -192,7 +192,7 @@ def hf_model_test_suite(name):
     for test_name, test in tests.items():
         test(
             name = test_name,
-            target_under_test = ":" + test_name.removesuffix("_test"),
+            target_under_test = ":{}.shared".format(test_name.removesuffix("_test")),
         )
 
     weight_bytes = {"hf_half_sized": 0, "hf_sharded": 0, "hf_sized": 8000000001}

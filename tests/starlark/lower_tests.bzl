@@ -176,19 +176,19 @@ def lower_test_suite(name):
     )
     _packages_test(
         name = "lower_packages_test",
-        target_under_test = ":lower_packages",
+        target_under_test = ":lower_packages.shared",
     )
     _lower_test(
         name = "lower_test",
-        target_under_test = ":lower",
+        target_under_test = ":lower.shared",
     )
     _external_data_test(
         name = "lower_external_test",
-        target_under_test = ":lower_external",
+        target_under_test = ":lower_external.shared",
     )
     _options_test(
         name = "lower_options_test",
-        target_under_test = ":lower_options",
+        target_under_test = ":lower_options.shared",
     )
     _device_test(
         name = "device_test",

@@ -136,7 +136,7 @@ def run_test_suite(name):
         name = "tiny_test",
         files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"],
         seed = "7",
-        target_under_test = ":tiny",
+        target_under_test = ":tiny.shared",
     )
     _tiny_test(
         name = "tiny_sharded_test",
@@ -150,7 +150,7 @@ def run_test_suite(name):
             "tokenizer_config.json",
         ],
         seed = "0",
-        target_under_test = ":tiny_sharded",
+        target_under_test = ":tiny_sharded.shared",
     )
 
     executorch_export(

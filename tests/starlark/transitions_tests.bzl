@@ -1,8 +1,9 @@
-"""An app for several platforms costs one export and one lowering."""
+"""An app for several platforms costs one export and one lowering, and has its files where it is built."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
-load("//executorch:defs.bzl", "executorch_lower")
+load("//executorch:defs.bzl", "executorch_lower", "executorch_model", "executorch_operators", "executorch_release", "tiny_checkpoint")
 load("//executorch:providers.bzl", "ExecutorchProgramInfo")
+load(":helpers.bzl", "basenames")
 
 def _split_impl(_settings, _attr):
     return {
@@ -71,6 +72,46 @@ def _one_export_test_impl(ctx):
 
 _one_export_test = analysistest.make(_one_export_test_impl)
 
+def _found_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    folder = ctx.attr.folder_of[FolderInfo].path + "/tests/starlark/"
+    groups = {
+        name: target[OutputGroupInfo][name].to_list()
+        for name in target[OutputGroupInfo]
+        if not name.startswith("_")
+    }
+    asserts.equals(env, ctx.attr.groups, sorted(groups))
+    asserts.equals(env, ctx.attr.files, basenames(target[DefaultInfo].files))
+    runfiles = target[DefaultInfo].default_runfiles.files.to_list()
+    for file in target[DefaultInfo].files.to_list():
+        asserts.true(env, file in runfiles, file.path + " is no runfile")
+    for file in target[DefaultInfo].files.to_list() + [file for group in groups.values() for file in group]:
+        asserts.true(env, file.path.startswith(folder), "{} is not below {}".format(file.path, folder))
+    asserts.equals(
+        env,
+        {"Symlink": None},
+        {action.mnemonic: None for action in analysistest.target_actions(env)},
+        "the work is done once, and not here",
+    )
+    return analysistest.end(env)
+
+FolderInfo = provider("A folder of outputs.", fields = {"path": "Where the outputs of a configuration are."})
+
+def _folder_of_impl(ctx):
+    return [FolderInfo(path = ctx.bin_dir.path)]
+
+_folder_of = rule(implementation = _folder_of_impl)
+
+_found_test = analysistest.make(
+    _found_test_impl,
+    attrs = {
+        "files": attr.string_list(mandatory = True),
+        "folder_of": attr.label(default = ":folder_of"),
+        "groups": attr.string_list(),
+    },
+)
+
 def transitions_test_suite(name):
     """Declares the tests of the transitions.
 
@@ -118,7 +159,53 @@ def transitions_test_suite(name):
         name = "one_export_for_three_platforms_test",
         target_under_test = ":app",
     )
+    _folder_of(
+        name = "folder_of",
+        tags = ["manual"],
+    )
+    tiny_checkpoint(
+        name = "found_checkpoint",
+        config = "//models:tiny/llama/config.json",
+        tags = ["manual"],
+    )
+    executorch_model(
+        name = "found_model",
+        devices = ["//executorch/devices:portable"],
+        max_cache_len = 64,
+        model = ":hf_safetensors",
+        tags = ["manual"],
+    )
+    executorch_operators(
+        name = "found_operators",
+        programs = [":lower_for_app"],
+        tags = ["manual"],
+    )
+    executorch_release(
+        name = "found_release",
+        programs = [":lower_for_app"],
+        tags = ["manual"],
+    )
+    groups = ["manifest", "operators", "options", "provenance", "report", "sbom", "timings"]
+    found = {
+        "export": struct(files = ["export.json", "export.pt2"], groups = ["options", "timings"]),
+        "found_checkpoint": struct(
+            files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"],
+            groups = [],
+        ),
+        "found_model_portable": struct(files = ["found_model_portable.pte"], groups = groups),
+        "found_operators": struct(files = ["found_operators.yaml"], groups = ["operators"]),
+        "found_release": struct(files = ["found_release.tar"], groups = []),
+        "lower_external": struct(files = ["lower_external.ptd", "lower_external.pte"], groups = groups),
+        "lower_for_app": struct(files = ["lower_for_app.pte"], groups = groups),
+    }
+    for target, expected in found.items():
+        _found_test(
+            name = "found_{}_test".format(target),
+            files = expected.files,
+            groups = expected.groups,
+            target_under_test = ":" + target,
+        )
     native.test_suite(
         name = name,
-        tests = ["one_export_for_three_platforms_test"],
+        tests = ["one_export_for_three_platforms_test"] + ["found_{}_test".format(target) for target in found],
     )

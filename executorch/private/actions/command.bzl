@@ -138,7 +138,7 @@ def run_command(
         ),
         outputs = outputs,
         mnemonic = mnemonic,
-        progress_message = progress_message,
+        progress_message = progress_message.replace("%{label}", display_label(ctx.label)),
         env = COMMAND_ENV,
         execution_requirements = _EXECUTION_REQUIREMENTS | toolchain.execution_requirements | remote_requirements(ctx, remote),
         resource_set = RESOURCE_SETS[memory],

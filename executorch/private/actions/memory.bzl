@@ -93,20 +93,3 @@ def memory_of_weights(weight_bytes, format, dtype, quantized):
         if needed <= int(name[:-1]) * _GIB:
             return name
     return RESOURCE_SETS.keys()[-1]
-
-def memory_attr(default, auto = ""):
-    """The attribute with which a target says how much memory its action takes.
-
-    Args:
-        default: a key of the table above, or `auto`.
-        auto: what `auto` means, a sentence; empty where it is no value.
-
-    Returns:
-        An attribute, to be named `memory`.
-    """
-    return attr.string(
-        default = default,
-        doc = "Memory that the action may take: " + ", ".join(RESOURCE_SETS.keys()) +
-              (", or `auto`: " + auto if auto else "") +
-              ". Bazel starts no more actions at once than fit into the machine.",
-    )

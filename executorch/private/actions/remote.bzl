@@ -15,20 +15,6 @@ _POLICIES = {
     "local": {"no-remote": "1"},
 }
 
-def remote_attr():
-    """The attribute with which a target keeps large outputs on this machine.
-
-    Returns:
-        An attribute, to be named `remote`.
-    """
-    return attr.string(
-        default = "default",
-        doc = "What a remote cache and remote execution may do, where a build has them: `default` is " +
-              "everything; with `no_upload` the action runs on this machine and its outputs are not " +
-              "uploaded, but are downloaded where the cache has them; with `local` neither. For " +
-              "outputs that are made faster than they are sent.",
-    )
-
 def remote_requirements(ctx, remote):
     """What Bazel has to know of a policy.
 

@@ -6,7 +6,7 @@ load("//executorch/private/checks:messages.bzl", "display_label")
 
 visibility("//executorch/private/rules")
 
-def validate_operators(ctx, device, manifest):
+def validate_operators(ctx, device, manifest, name):
     """Declares the check that the app's runtime has every operator that a program calls.
 
     It does not change the program, so devices that differ in their runtimes alone share a lowering.
@@ -15,13 +15,14 @@ def validate_operators(ctx, device, manifest):
         ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
         device: `ExecutorchDeviceInfo`.
         manifest: File, of the program.
+        name: name of the output, without `.checked.txt`.
 
     Returns:
-        A list of Files for the output group `_validation`; empty if nothing is known of the runtime.
+        A depset of Files for the output group `_validation`; empty if nothing is known of the runtime.
     """
     if not device.operators:
-        return []
-    checked = ctx.actions.declare_file(ctx.label.name + ".checked.txt")
+        return depset()
+    checked = ctx.actions.declare_file(name + ".checked.txt")
     args = command_args(ctx, "budget")
     args.add("--manifest", manifest)
     args.add("--device", display_label(device.label))
@@ -37,4 +38,4 @@ def validate_operators(ctx, device, manifest):
         outputs = [checked],
         memory = "1g",
     )
-    return [checked]
+    return depset([checked])

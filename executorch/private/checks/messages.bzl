@@ -1,5 +1,7 @@
 """Refusals in words: the target, what is wrong and why, and what to write instead."""
 
+load("//executorch/private/checks:labels.bzl", "public_label")
+
 visibility("//executorch/private/...")
 
 def display_label(label):
@@ -11,7 +13,7 @@ def display_label(label):
     Returns:
         A string, for example `//models:tiny_llama`.
     """
-    text = str(label)
+    text = str(public_label(label))
     for prefix in ["@@//", "@//"]:
         if text.startswith(prefix):
             return text[len(prefix) - 2:]

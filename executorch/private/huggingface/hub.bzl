@@ -6,12 +6,12 @@ visibility("private")
 _SIZED_FILES = str(Label("//executorch/private/rules:sized_files.bzl"))
 
 _BUILD = """\
-load("{module}", "sized_files")
+load("{module}", "executorch_sized_files")
 
 package(default_visibility = ["//visibility:public"])
 
 # {repo} at revision {revision}
-sized_files(
+executorch_sized_files(
     name = "files",
     bytes = {bytes},
     srcs = {srcs},

@@ -1,4 +1,4 @@
-"""The provider of `sized_files`."""
+"""The provider of `executorch_sized_files`."""
 
 visibility("//executorch/private/rules")
 

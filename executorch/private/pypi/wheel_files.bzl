@@ -67,11 +67,11 @@ def _wheel_files_impl(rctx):
     if sizes.return_code:
         fail("\n\nERROR: the files of {} cannot be listed. {}\n".format(rctx.attr.requirement, sizes.stderr.strip()))
     rctx.file("BUILD.bazel", """\
-load("{module}", "sized_files")
+load("{module}", "executorch_sized_files")
 
 package(default_visibility = ["//visibility:public"])
 
-sized_files(
+executorch_sized_files(
     name = "files",
     bytes = {bytes},
     srcs = glob(

@@ -41,7 +41,7 @@ def _executorch_budget_test_impl(ctx):
         testing.ExecutionInfo({"block-network": "1"}),
     ]
 
-budget_test = rule(
+executorch_budget_test = rule(
     implementation = _executorch_budget_test_impl,
     attrs = COMMAND_ATTRS | LIMIT_ATTRS | {
         "min_delegated_share": attr.string(doc = "0 to 1; empty does not limit."),

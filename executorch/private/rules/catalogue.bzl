@@ -12,11 +12,11 @@ CatalogueInfo = provider(
     fields = {"devices": "list of ExecutorchDeviceInfo."},
 )
 
-def _catalogue_impl(ctx):
+def _executorch_catalogue_impl(ctx):
     return [CatalogueInfo(devices = [target[ExecutorchDeviceInfo] for target in ctx.attr.devices])]
 
-_catalogue = rule(
-    implementation = _catalogue_impl,
+executorch_catalogue = rule(
+    implementation = _executorch_catalogue_impl,
     attrs = {"devices": attr.label_list(providers = [ExecutorchDeviceInfo])},
     doc = "Devices.",
     provides = [CatalogueInfo],
@@ -28,7 +28,7 @@ def catalogue(name):
     Args:
         name: name of the target.
     """
-    _catalogue(
+    executorch_catalogue(
         name = name,
         devices = [
             ":" + target

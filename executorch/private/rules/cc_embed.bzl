@@ -35,7 +35,7 @@ def _check(ctx):
             "Write alignment = 16, 32 or 64.",
         )
 
-def _cc_embed_files_impl(ctx):
+def _executorch_cc_embed_files_impl(ctx):
     _check(ctx)
     program = ctx.attr.program[ExecutorchProgramInfo].program
     header, source = ctx.outputs.header, ctx.outputs.source
@@ -59,8 +59,8 @@ def _cc_embed_files_impl(ctx):
     return [DefaultInfo(files = depset([header, source]))]
 
 # Without the normalizing transition: the C compiler looks for the header where the app is built.
-cc_embed_files = rule(
-    implementation = _cc_embed_files_impl,
+executorch_cc_embed_files = rule(
+    implementation = _executorch_cc_embed_files_impl,
     attrs = COMMAND_ATTRS | {
         "alignment": attr.int(doc = "Alignment of the array in bytes."),
         "header": attr.output(mandatory = True),

@@ -1,9 +1,9 @@
-"""The rule `executorch_export`; documented in //executorch:export.bzl."""
+"""The rules behind the macro `executorch_export`; documented in //executorch:export.bzl."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
-load("//executorch/private/actions:memory.bzl", "memory_attr")
-load("//executorch/private/actions:remote.bzl", "remote_attr")
+load("//executorch/private/actions:shared.bzl", "public_rule")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/checks:labels.bzl", "public_label", "public_name")
 load("//executorch/private/checks:messages.bzl", "check_at_least", "check_one_of", "display_label", "refuse")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
@@ -104,7 +104,7 @@ def _options(attr, task):
 
 def _executorch_export_impl(ctx):
     _check(ctx)
-    name = ctx.label.name
+    name = public_name(ctx.label)
     model = ctx.attr.model[HfModelInfo]
     _check_task(ctx, model.task)
 
@@ -136,7 +136,7 @@ def _executorch_export_impl(ctx):
         DefaultInfo(files = depset([program, signature])),
         OutputGroupInfo(options = depset([options]), timings = depset([timings])),
         ExportedProgramInfo(
-            label = ctx.label,
+            label = public_label(ctx.label),
             program = program,
             signature = signature,
             options = options,
@@ -152,79 +152,33 @@ def _executorch_export_impl(ctx):
         ),
     ]
 
-executorch_export = rule(
+executorch_export_shared = rule(
     implementation = _executorch_export_impl,
     attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "model": attr.label(
-            mandatory = True,
-            providers = [HfModelInfo],
-            doc = "The `hf_model` to export.",
-        ),
-        "max_cache_len": attr.int(
-            doc = "Positions the static cache holds: prompt and answer together. At most the " +
-                  "model's own number of positions. A model that generates text has to have it, " +
-                  "and no other may.",
-        ),
-        "image_size": attr.int(
-            default = 0,
-            doc = "Height and width of the images that a model of images takes. 0 means the size " +
-                  "that its configuration names.",
-        ),
-        "batch_size": attr.int(
-            default = 1,
-            doc = "Sequences computed at once. ExecuTorch's LLM runner takes 1.",
-        ),
-        "max_seq_len": attr.int(
-            default = 0,
-            doc = "The longest piece of input that one call takes, or its fixed length. Runners " +
-                  "split a longer prompt. It bounds the memory that the program plans. 0 means " +
-                  "`max_cache_len`, or 1 for a fixed length.",
-        ),
-        "dynamic_seq_len": attr.bool(
-            default = True,
-            doc = "Whether the input may have any length up to `max_seq_len`, or has just that one.",
-        ),
-        "dtype": attr.string(
-            default = "float32",
-            doc = "dtype of parameters, cache and activations: " + ", ".join(DTYPES) +
-                  ". `auto` is the checkpoint's.",
-        ),
-        "input_form": attr.string(
-            default = "input_ids",
-            doc = "What the program takes: " + " or ".join(INPUT_FORMS) + ".",
-        ),
-        "logits": attr.string(
-            default = "last",
-            doc = "`last` gives the logits of the last position, (batch, 1, vocabulary), which is " +
-                  "all that generation needs; `all` gives those of every position.",
-        ),
-        "custom_ops": attr.string_list(
-            doc = "ExecuTorch's own operators to use in place of torch's: " + ", ".join(CUSTOM_OPS) +
-                  ". For runtimes that have them, as those for CPUs do: apps in C++ link " +
-                  "`@rules_executorch//executorch/runtime:llm_custom_ops`.",
-        ),
-        "quantization": attr.string(
-            doc = "How the weights of linear layers are stored: " + ", ".join(QUANTIZATIONS) +
-                  " (bits of weights, after `8da` with activations quantized to 8 bits as the " +
-                  "program runs). Empty means not quantized.",
-        ),
-        "quantization_group_size": attr.int(
-            default = 32,
-            doc = "Weights that share a scale, for grouped schemes. It has to divide the layers' widths.",
-        ),
-        "quantization_embedding": attr.string(
-            doc = "How the embeddings are stored: " + ", ".join(EMBEDDING_QUANTIZATIONS) +
-                  ". Empty means not quantized. An output head that shares the embedding's matrix " +
-                  "gets one of its own, which `quantization` alone decides about.",
-        ),
-        "quantization_allow_skipped": attr.bool(
-            doc = "Whether layers that the scheme does not fit may stay as they are.",
-        ),
-        "memory": memory_attr("4g"),
-        "remote": remote_attr(),
+        "batch_size": attr.int(mandatory = True),
+        "custom_ops": attr.string_list(mandatory = True),
+        "dtype": attr.string(mandatory = True),
+        "dynamic_seq_len": attr.bool(mandatory = True),
+        "image_size": attr.int(mandatory = True),
+        "input_form": attr.string(mandatory = True),
+        "logits": attr.string(mandatory = True),
+        "max_cache_len": attr.int(mandatory = True),
+        "max_seq_len": attr.int(mandatory = True),
+        "memory": attr.string(mandatory = True),
+        "model": attr.label(mandatory = True, providers = [HfModelInfo]),
+        "quantization": attr.string(mandatory = True),
+        "quantization_allow_skipped": attr.bool(mandatory = True),
+        "quantization_embedding": attr.string(mandatory = True),
+        "quantization_group_size": attr.int(mandatory = True),
+        "remote": attr.string(mandatory = True),
     },
     cfg = normalize,
     doc = "Exports a model with `torch.export`.",
     provides = [ExportedProgramInfo],
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+executorch_export = public_rule(
+    doc = "A model, exported with `torch.export`.",
+    providers = [ExportedProgramInfo],
 )

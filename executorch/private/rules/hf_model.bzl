@@ -1,9 +1,11 @@
-"""The rule `hf_model`; documented in //executorch:hf_model.bzl."""
+"""The rules behind the macro `hf_model`; documented in //executorch:hf_model.bzl."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private/actions:shared.bzl", "linked_providers", "public_groups")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/checks:checkpoint_files.bzl", "classify")
+load("//executorch/private/checks:labels.bzl", "public_label", "public_name")
 load("//executorch/private/checks:messages.bzl", "check_one_of")
 load("//executorch/private/providers:file_sizes_info.bzl", "FileSizesInfo")
 load("//executorch/private/providers:hf_model_info.bzl", "HfModelInfo")
@@ -33,7 +35,7 @@ def _hf_model_impl(ctx):
     checkpoint = classify(ctx, ctx.files.srcs)
 
     def declare(name):
-        return ctx.actions.declare_file("{}.model/{}.json".format(ctx.label.name, name))
+        return ctx.actions.declare_file("{}.model/{}.json".format(public_name(ctx.label), name))
 
     config = declare("config")
     description = declare("model")
@@ -71,7 +73,7 @@ def _hf_model_impl(ctx):
         DefaultInfo(files = srcs, runfiles = ctx.runfiles(transitive_files = srcs)),
         OutputGroupInfo(description = depset(outputs)),
         HfModelInfo(
-            label = ctx.label,
+            label = public_label(ctx.label),
             task = ctx.attr.task,
             format = checkpoint.format,
             files = srcs,
@@ -89,33 +91,37 @@ def _hf_model_impl(ctx):
         ),
     ]
 
-hf_model = rule(
+executorch_hf_model_shared = rule(
     implementation = _hf_model_impl,
     attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "srcs": attr.label_list(
-            allow_files = True,
-            mandatory = True,
-            doc = "Files of the checkpoint, or targets that have them: `config.json`, the weights as " +
-                  "`*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the " +
-                  "checkpoint has of tokenizer, chat template, generation config, README and " +
-                  "licence. Told apart by file name; the folder does not matter.",
-        ),
-        "license": attr.string(
-            doc = "The licence, in the hub's words, for example `apache-2.0`.",
-        ),
-        "package_url": attr.string(
-            doc = "`pkg:huggingface/OWNER/NAME@REVISION` of a checkpoint that is not from the module extension.",
-        ),
-        "_denied_licenses": attr.label(
-            default = "//executorch/settings:denied_licenses",
-        ),
-        "task": attr.string(
-            default = "text-generation",
-            doc = "What the model does, in the hub's words: " + ", ".join(TASKS) + ".",
-        ),
+        "license": attr.string(),
+        "package_url": attr.string(),
+        "srcs": attr.label_list(allow_files = True, mandatory = True),
+        "task": attr.string(mandatory = True),
+        "_denied_licenses": attr.label(default = "//executorch/settings:denied_licenses"),
     },
     cfg = normalize,
     doc = "A checkpoint of the Hugging Face hub, checked and described.",
     provides = [HfModelInfo],
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+def _executorch_hf_model_impl(ctx):
+    shared = ctx.attr.shared
+    srcs = depset(ctx.files.srcs)
+    _, groups = linked_providers(ctx, depset(), public_groups(shared))
+    return [
+        DefaultInfo(files = srcs, runfiles = ctx.runfiles(transitive_files = srcs)),
+        groups,
+        shared[HfModelInfo],
+    ]
+
+executorch_hf_model = rule(
+    implementation = _executorch_hf_model_impl,
+    attrs = {
+        "shared": attr.label(mandatory = True, providers = [HfModelInfo]),
+        "srcs": attr.label_list(allow_files = True, mandatory = True),
+    },
+    doc = "A checkpoint of the Hugging Face hub, checked and described.",
+    provides = [HfModelInfo],
 )

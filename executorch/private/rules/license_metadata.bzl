@@ -59,7 +59,7 @@ _SPDX = [
 
 _KINDS = {name.lower(): Label("@rules_license//licenses/spdx:" + name) for name in _SPDX}
 
-def _model_license_impl(ctx):
+def _executorch_model_license_impl(ctx):
     texts = license_texts(ctx.files.srcs)
     if texts:
         text = texts[0]
@@ -81,8 +81,8 @@ def _model_license_impl(ctx):
     ]
 
 # The `license` of rules_license wants its text to be named; here it is among the checkpoint's files.
-_model_license = rule(
-    implementation = _model_license_impl,
+executorch_model_license = rule(
+    implementation = _executorch_model_license_impl,
     attrs = {
         "kind": attr.label(mandatory = True, providers = [LicenseKindInfo]),
         "license": attr.string(mandatory = True),
@@ -120,7 +120,7 @@ def license_metadata(name, srcs, license, package_url, tags, visibility):
                 long_name = license,
                 visibility = ["//visibility:private"],
             )
-        _model_license(
+        executorch_model_license(
             name = name + ".license",
             srcs = srcs,
             kind = kind,

@@ -1,11 +1,12 @@
-"""The rule `executorch_lower`; documented in //executorch:lower.bzl."""
+"""The rules behind the macro `executorch_lower`; documented in //executorch:lower.bzl."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
-load("//executorch/private/actions:memory.bzl", "AUTO", "memory_attr", "memory_of_weights")
-load("//executorch/private/actions:remote.bzl", "remote_attr")
+load("//executorch/private/actions:memory.bzl", "AUTO", "memory_of_weights")
+load("//executorch/private/actions:shared.bzl", "public_rule")
 load("//executorch/private/actions:statements.bzl", "STATEMENT_ATTRS", "declare_provenance", "declare_sbom")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
 load("//executorch/private/actions:validation.bzl", "validate_operators")
+load("//executorch/private/checks:labels.bzl", "public_label", "public_name")
 load("//executorch/private/checks:messages.bzl", "display_label", "quoted", "refuse")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
@@ -248,44 +249,54 @@ def lower_for_device(ctx, device, exported, name):
         timings = timings,
     )
 
-def lowered_providers(ctx, device, exported, files):
-    """The providers of a program.
+def lowered_files(files):
+    """The files of a program that an app carries.
 
     Args:
-        ctx: the context of a rule with `COMMAND_ATTRS` and the toolchain.
+        files: from `lower_for_device`.
+
+    Returns:
+        A depset of Files.
+    """
+    return depset([files.program] + ([files.data] if files.data else []))
+
+_GROUPS = ["manifest", "operators", "options", "provenance", "report", "sbom", "timings"]
+
+def lowered_groups(files):
+    """The output groups of a program.
+
+    Args:
+        files: from `lower_for_device`.
+
+    Returns:
+        A dict from the name of a group to a depset of Files.
+    """
+    return {name: depset([getattr(files, name)]) for name in _GROUPS}
+
+def lowered_program_info(ctx, device, exported, files):
+    """The provider of a program.
+
+    Args:
+        ctx: the rule context.
         device: `ExecutorchDeviceInfo`.
         exported: `ExportedProgramInfo`.
         files: from `lower_for_device`.
 
     Returns:
-        List of providers.
+        An `ExecutorchProgramInfo`.
     """
-    outputs = depset([files.program] + ([files.data] if files.data else []))
-    return [
-        DefaultInfo(files = outputs, runfiles = ctx.runfiles(transitive_files = outputs)),
-        OutputGroupInfo(
-            manifest = depset([files.manifest]),
-            operators = depset([files.operators]),
-            options = depset([files.options]),
-            provenance = depset([files.provenance]),
-            report = depset([files.report]),
-            sbom = depset([files.sbom]),
-            timings = depset([files.timings]),
-            _validation = depset(validate_operators(ctx, device, files.manifest)),
-        ),
-        ExecutorchProgramInfo(
-            label = ctx.label,
-            program = files.program,
-            data = files.data,
-            manifest = files.manifest,
-            report = files.report,
-            provenance = files.provenance,
-            sbom = files.sbom,
-            device = device,
-            exported = exported,
-            model = exported.model,
-        ),
-    ]
+    return ExecutorchProgramInfo(
+        label = public_label(ctx.label),
+        program = files.program,
+        data = files.data,
+        manifest = files.manifest,
+        report = files.report,
+        provenance = files.provenance,
+        sbom = files.sbom,
+        device = device,
+        exported = exported,
+        model = exported.model,
+    )
 
 def _executorch_lower_impl(ctx):
     device = ctx.attr.device[ExecutorchDeviceInfo]
@@ -296,61 +307,40 @@ def _executorch_lower_impl(ctx):
             "Remove it, or choose a device whose scheme needs it.",
         )
     exported = ctx.attr.exported[ExportedProgramInfo]
-    files = lower_for_device(ctx, device, exported, ctx.label.name)
-    return lowered_providers(ctx, device, exported, files)
+    name = public_name(ctx.label)
+    files = lower_for_device(ctx, device, exported, name)
+    return [
+        DefaultInfo(files = lowered_files(files)),
+        OutputGroupInfo(
+            _validation = validate_operators(ctx, device, files.manifest, name),
+            **lowered_groups(files)
+        ),
+        lowered_program_info(ctx, device, exported, files),
+    ]
 
 LOWER_ATTRS = COMMAND_ATTRS | STATEMENT_ATTRS | TRANSITION_ATTRS | {
-    "exported": attr.label(
-        mandatory = True,
-        providers = [ExportedProgramInfo],
-        doc = "The `executorch_export` to lower.",
-    ),
-    "allow_noncanonical": attr.bool(
-        doc = "Whether bytes that depend on chance are accepted, where the packages of the toolchain " +
-              "are not those for which rules_executorch makes them canonical. Otherwise they are " +
-              "an error that names what differs.",
-    ),
-    "allow_undelegated": attr.bool(
-        doc = "Whether a program of which the backend took nothing is wanted. Otherwise it is " +
-              "an error, since such a program runs on the slow portable operators alone.",
-    ),
-    "allow_unquantized": attr.bool(
-        doc = "Whether layers that the quantizer of the device's scheme does not take may stay as " +
-              "they are. Otherwise they are an error that names them.",
-    ),
-    "calibration": attr.label(
-        allow_single_file = [".safetensors"],
-        doc = "What a device that computes in int8 is calibrated with: a tensor for each input, by " +
-              "its name, whose first dimension counts the samples. XNNPACK has to have it. For " +
-              "microcontrollers and TOSA, seeded random ones stand in for it, which are enough to " +
-              "try a device and not to ship a model.",
-    ),
-    "external_data": attr.bool(
-        doc = "Whether the weights go into a `.ptd` beside the program, which the app gives to the " +
-              "runtime with it. Programs with the same weights, of another cache length for example, " +
-              "have the same one. For backends whose delegates ask for weights by name: mlx, portable, " +
-              "vulkan, webgpu, xnnpack.",
-    ),
-    "memory": memory_attr(
-        AUTO,
-        "2.5 times the weights as they are lowered and 1 GiB, where the checkpoint is from the module " +
-        "extension, whose lock file has sizes, and 4g otherwise",
-    ),
-    "remote": remote_attr(),
+    "allow_noncanonical": attr.bool(mandatory = True),
+    "allow_undelegated": attr.bool(mandatory = True),
+    "allow_unquantized": attr.bool(mandatory = True),
+    "calibration": attr.label(allow_single_file = [".safetensors"]),
+    "exported": attr.label(mandatory = True, providers = [ExportedProgramInfo]),
+    "external_data": attr.bool(mandatory = True),
+    "memory": attr.string(mandatory = True),
+    "remote": attr.string(mandatory = True),
 }
 
-executorch_lower = rule(
+executorch_lower_shared = rule(
     implementation = _executorch_lower_impl,
     attrs = LOWER_ATTRS | {
-        "device": attr.label(
-            mandatory = True,
-            providers = [ExecutorchDeviceInfo],
-            doc = "The `executorch_device` to lower for, for example " +
-                  "`@rules_executorch//executorch/devices:android_arm64_xnnpack`.",
-        ),
+        "device": attr.label(mandatory = True, providers = [ExecutorchDeviceInfo]),
     },
     cfg = normalize,
     doc = "Lowers an exported program for a device.",
     provides = [ExecutorchProgramInfo],
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+executorch_lower = public_rule(
+    doc = "A program, lowered for a device.",
+    providers = [ExecutorchProgramInfo],
 )

@@ -1,17 +1,18 @@
 """Lowering for several devices at once, and once for those that agree.
 
 Which devices agree is known when targets are analysed and not when a macro runs: a device is any
-target. So `lowerings` registers one action for each distinct lowering, and `lowered_program` is the
-program of one device, a link to what its lowering wrote.
+target. So `executorch_lowerings` registers one action for each distinct lowering, and
+`executorch_program` is the program of one device, links to what its lowering wrote.
 """
 
-load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE")
+load("//executorch/private/actions:command.bzl", "TOOLCHAIN_TYPE")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/actions:validation.bzl", "validate_operators")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/providers:lowerings_info.bzl", "LoweringsInfo")
-load("//executorch/private/rules:lower.bzl", "LOWER_ATTRS", "lower_for_device", "lowered_providers", "lowering_key")
+load("//executorch/private/rules:lower.bzl", "LOWER_ATTRS", "lower_for_device", "lowered_files", "lowered_groups", "lowered_program_info", "lowering_key")
 
 visibility("//executorch")
 
@@ -21,7 +22,7 @@ def _export_for(ctx, device):
         return ctx.attr.exported_custom_ops[ExportedProgramInfo]
     return ctx.attr.exported[ExportedProgramInfo]
 
-def _lowerings_impl(ctx):
+def _executorch_lowerings_impl(ctx):
     by_key = {}
     by_device = {}
     for target in ctx.attr.devices:
@@ -32,7 +33,13 @@ def _lowerings_impl(ctx):
             name = "{}/{}".format(ctx.label.name, device.label.name)
             files = lower_for_device(ctx, device, exported, name)
             by_key[key] = struct(device = device, exported = exported, files = files)
-        by_device[str(device.label)] = struct(device = device, exported = exported, files = by_key[key].files)
+        files = by_key[key].files
+        by_device[str(device.label)] = struct(
+            checks = validate_operators(ctx, device, files.manifest, "{}/{}".format(ctx.label.name, device.label.name)),
+            device = device,
+            exported = exported,
+            files = files,
+        )
     return [
         DefaultInfo(files = depset([lowered.files.program for lowered in by_key.values()])),
         LoweringsInfo(
@@ -41,8 +48,8 @@ def _lowerings_impl(ctx):
         ),
     ]
 
-lowerings = rule(
-    implementation = _lowerings_impl,
+executorch_lowerings = rule(
+    implementation = _executorch_lowerings_impl,
     attrs = LOWER_ATTRS | {
         "devices": attr.label_list(
             mandatory = True,
@@ -72,9 +79,9 @@ _SUFFIXES = {
     "timings": ".timings.json",
 }
 
-def _lowered_program_impl(ctx):
+def _executorch_program_impl(ctx):
     lowered = ctx.attr.lowerings[LoweringsInfo]
-    mine = lowered.devices[str(ctx.attr.device[ExecutorchDeviceInfo].label)]
+    mine = lowered.devices[str(ctx.attr.device[0][ExecutorchDeviceInfo].label)]
     links = {}
     for kind, suffix in _SUFFIXES.items():
         file = getattr(mine.files, kind)
@@ -82,12 +89,20 @@ def _lowered_program_impl(ctx):
         if file:
             links[kind] = ctx.actions.declare_file(ctx.label.name + suffix)
             ctx.actions.symlink(output = links[kind], target_file = file)
-    return lowered_providers(ctx, mine.device, mine.exported, struct(**links))
+    links = struct(**links)
+    files = lowered_files(links)
+    return [
+        DefaultInfo(files = files, runfiles = ctx.runfiles(transitive_files = files)),
+        OutputGroupInfo(_validation = mine.checks, **lowered_groups(links)),
+        lowered_program_info(ctx, mine.device, mine.exported, mine.files),
+    ]
 
-lowered_program = rule(
-    implementation = _lowered_program_impl,
-    attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
+executorch_program = rule(
+    implementation = _executorch_program_impl,
+    attrs = TRANSITION_ATTRS | {
         "device": attr.label(
+            # As `lowerings` has it, for a device that is chosen by the configuration.
+            cfg = normalize,
             mandatory = True,
             providers = [ExecutorchDeviceInfo],
             doc = "One of the devices of `lowerings`.",
@@ -97,8 +112,6 @@ lowered_program = rule(
             providers = [LoweringsInfo],
         ),
     },
-    cfg = normalize,
     doc = "The program for one device.",
     provides = [ExecutorchProgramInfo],
-    toolchains = [TOOLCHAIN_TYPE],
 )

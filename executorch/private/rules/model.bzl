@@ -10,7 +10,7 @@ load("//executorch/private/tables:backends.bzl", "HOST_BACKENDS")
 
 visibility("//executorch")
 
-def _model_test_impl(ctx):
+def _executorch_model_test_impl(ctx):
     commands = []
     for target in ctx.attr.lowerings:
         lowered = target[LoweringsInfo]
@@ -30,8 +30,8 @@ def _model_test_impl(ctx):
         testing.ExecutionInfo({"block-network": "1"}),
     ]
 
-model_test = rule(
-    implementation = _model_test_impl,
+executorch_model_test = rule(
+    implementation = _executorch_model_test_impl,
     attrs = COMMAND_ATTRS | {
         "lowerings": attr.label_list(
             mandatory = True,
@@ -45,7 +45,7 @@ model_test = rule(
     toolchains = [TOOLCHAIN_TYPE],
 )
 
-def _host_program_impl(ctx):
+def _executorch_host_program_impl(ctx):
     for target in ctx.attr.programs:
         if target[ExecutorchProgramInfo].device.backend in HOST_BACKENDS:
             return [
@@ -61,8 +61,8 @@ def _host_program_impl(ctx):
         "Add @rules_executorch//executorch/devices:host_x86_64_xnnpack to devices.",
     )
 
-host_program = rule(
-    implementation = _host_program_impl,
+executorch_host_program = rule(
+    implementation = _executorch_host_program_impl,
     attrs = {
         "programs": attr.label_list(mandatory = True, providers = [ExecutorchProgramInfo]),
     },

@@ -1,7 +1,9 @@
-"""The rule `executorch_operators`; documented in //executorch:operators.bzl."""
+"""The rules behind the macro `executorch_operators`; documented in //executorch:operators.bzl."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private/actions:shared.bzl", "public_rule")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/checks:labels.bzl", "public_name")
 load("//executorch/private/checks:messages.bzl", "refuse")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 
@@ -37,23 +39,24 @@ def _executorch_operators_impl(ctx):
     if not ctx.attr.programs:
         refuse(ctx, "programs is empty.", "Name the executorch_lower targets that the app carries.")
     programs = {target[ExecutorchProgramInfo].program: None for target in ctx.attr.programs}
-    operators = select_operators(ctx, programs.keys(), ctx.label.name)
+    operators = select_operators(ctx, programs.keys(), public_name(ctx.label))
     files = depset([operators])
     return [
         DefaultInfo(files = files, runfiles = ctx.runfiles([operators])),
         OutputGroupInfo(operators = files),
     ]
 
-executorch_operators = rule(
+executorch_operators_shared = rule(
     implementation = _executorch_operators_impl,
     attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "programs": attr.label_list(
-            mandatory = True,
-            providers = [ExecutorchProgramInfo],
-            doc = "The programs that the app carries.",
-        ),
+        "programs": attr.label_list(mandatory = True, providers = [ExecutorchProgramInfo]),
     },
     cfg = normalize,
     doc = "Operators that several programs need together.",
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+executorch_operators = public_rule(
+    doc = "Operators that several programs need together.",
+    providers = [],
 )

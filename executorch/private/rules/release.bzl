@@ -1,8 +1,9 @@
-"""The rule `executorch_release`; documented in //executorch:release.bzl."""
+"""The rules behind the macro `executorch_release`; documented in //executorch:release.bzl."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
-load("//executorch/private/actions:remote.bzl", "remote_attr")
+load("//executorch/private/actions:shared.bzl", "public_rule")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/checks:labels.bzl", "public_name")
 load("//executorch/private/checks:messages.bzl", "display_label", "refuse")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 
@@ -49,9 +50,9 @@ def _executorch_release_impl(ctx):
             )
         folders[folder] = program
 
-    archive = ctx.actions.declare_file(ctx.label.name + ".tar")
+    archive = ctx.actions.declare_file(public_name(ctx.label) + ".tar")
     args = command_args(ctx, "release")
-    args.add("--name", ctx.label.name.rpartition("/")[2])
+    args.add("--name", public_name(ctx.label).rpartition("/")[2])
     inputs = []
     for folder, program in folders.items():
         for name, file in _members(program).items():
@@ -73,17 +74,18 @@ def _executorch_release_impl(ctx):
     files = depset([archive])
     return [DefaultInfo(files = files, runfiles = ctx.runfiles([archive]))]
 
-executorch_release = rule(
+executorch_release_shared = rule(
     implementation = _executorch_release_impl,
     attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "programs": attr.label_list(
-            mandatory = True,
-            providers = [ExecutorchProgramInfo],
-            doc = "The programs to release, each in a folder of its target's name.",
-        ),
-        "remote": remote_attr(),
+        "programs": attr.label_list(mandatory = True, providers = [ExecutorchProgramInfo]),
+        "remote": attr.string(mandatory = True),
     },
     cfg = normalize,
     doc = "Packs programs with what belongs to them into an archive.",
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+executorch_release = public_rule(
+    doc = "Programs with what belongs to them, as an archive.",
+    providers = [],
 )

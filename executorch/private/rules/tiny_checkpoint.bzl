@@ -1,7 +1,9 @@
-"""The rule `tiny_checkpoint`; documented in //executorch:tiny_checkpoint.bzl."""
+"""The rules behind the macro `tiny_checkpoint`; documented in //executorch:tiny_checkpoint.bzl."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE", "command_args", "run_command")
+load("//executorch/private/actions:shared.bzl", "public_rule")
 load("//executorch/private/actions:transitions.bzl", "TRANSITION_ATTRS", "normalize")
+load("//executorch/private/checks:labels.bzl", "public_name")
 load("//executorch/private/checks:messages.bzl", "check_at_least", "check_one_of")
 load("//executorch/private/tables:options.bzl", "DTYPES", "GENERATION", "TASKS")
 
@@ -29,7 +31,7 @@ def _tiny_checkpoint_impl(ctx):
     check_one_of(ctx, "task", ctx.attr.task, TASKS)
 
     def declare(name):
-        return ctx.actions.declare_file("{}/{}".format(ctx.label.name, name))
+        return ctx.actions.declare_file("{}/{}".format(public_name(ctx.label), name))
 
     # The configuration is passed on as it is, under the name that a checkpoint has for it.
     passed_on = {"config.json": ctx.file.config}
@@ -71,36 +73,22 @@ def _tiny_checkpoint_impl(ctx):
         links.append(link)
     return [DefaultInfo(files = depset(outputs + links))]
 
-tiny_checkpoint = rule(
+executorch_tiny_checkpoint_shared = rule(
     implementation = _tiny_checkpoint_impl,
     attrs = COMMAND_ATTRS | TRANSITION_ATTRS | {
-        "config": attr.label(
-            allow_single_file = [".json"],
-            mandatory = True,
-            doc = "`config.json` of the architecture.",
-        ),
-        "generation_config": attr.label(
-            allow_single_file = [".json"],
-            doc = "`generation_config.json`; by default the checkpoint has none.",
-        ),
-        "seed": attr.int(
-            default = 0,
-            doc = "Seed of the weights: the same seed gives the same bytes.",
-        ),
-        "shards": attr.int(
-            default = 1,
-            doc = "Number of safetensors files; with more than one there is an index as well.",
-        ),
-        "task": attr.string(
-            default = GENERATION,
-            doc = "What the model is for: " + ", ".join(TASKS) + ".",
-        ),
-        "dtype": attr.string(
-            default = "float32",
-            doc = "dtype of the weights: " + ", ".join(DTYPES) + ". `auto` is the config's.",
-        ),
+        "config": attr.label(allow_single_file = [".json"], mandatory = True),
+        "dtype": attr.string(mandatory = True),
+        "generation_config": attr.label(allow_single_file = [".json"]),
+        "seed": attr.int(mandatory = True),
+        "shards": attr.int(mandatory = True),
+        "task": attr.string(mandatory = True),
     },
     cfg = normalize,
     doc = "A checkpoint of random weights, for tests.",
     toolchains = [TOOLCHAIN_TYPE],
+)
+
+executorch_tiny_checkpoint = public_rule(
+    doc = "A checkpoint of random weights, for tests.",
+    providers = [],
 )

@@ -1,15 +1,15 @@
-"""The rule `tool_binary`: a subcommand of the command line as a target for `bazel run`."""
+"""The rule `executorch_tool`: a subcommand of the command line as a target for `bazel run`."""
 
 load("//executorch/private/actions:command.bzl", "COMMAND_ATTRS", "TOOLCHAIN_TYPE")
 load("//executorch/private/actions:launch.bzl", "command_executable")
 
 visibility("//tools")
 
-def _tool_binary_impl(ctx):
+def _executorch_tool_impl(ctx):
     return [command_executable(ctx, ctx.attr.command, [])]
 
-tool_binary = rule(
-    implementation = _tool_binary_impl,
+executorch_tool = rule(
+    implementation = _executorch_tool_impl,
     attrs = COMMAND_ATTRS | {
         "command": attr.string(
             mandatory = True,
