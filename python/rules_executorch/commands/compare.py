@@ -6,10 +6,9 @@ Exits with 0 for the same bytes and with 1 for others.
 from __future__ import annotations
 
 import argparse
-import os
 
 from rules_executorch.action.environment import hermetic
-from rules_executorch.common.errors import UserError
+from rules_executorch.action.paths import given_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the differences; see `rules_executorch.program.compare`."""
-    paths = []
-    for path in (args.first, args.second):
-        paths.append(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path))
-        if not os.path.isfile(paths[-1]):
-            raise UserError(f"There is no file {path}.", instead="Give two files.")
+    paths = [given_file(path) for path in (args.first, args.second)]
     with hermetic():
         from rules_executorch.program.compare.files import compare_files
 

@@ -12,8 +12,8 @@ import argparse
 import os
 
 from rules_executorch.action.environment import hermetic
+from rules_executorch.action.paths import given_file
 from rules_executorch.action.quiet import quiet_libraries
-from rules_executorch.common.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints what was found; see `rules_executorch.records.verify`."""
     quiet_libraries()
-    path = os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), args.archive)
-    if not os.path.isfile(path):
-        raise UserError(f"There is no file {args.archive}.", instead="Give the archive.")
+    path = given_file(args.archive)
     with hermetic() as scratch:
         from rules_executorch.program.compare.files import sha256
         from rules_executorch.records.verify import verify_release
