@@ -59,6 +59,14 @@ def test_markdown_goes_between_the_marks(tmp_path: Path) -> None:
     assert (tmp_path / "new.md").read_text() == f"{BEGIN}\n\nx\n\n{END}\n"
 
 
+def test_markdown_is_wrapped() -> None:
+    figures = filled()
+    figures.note("word " * 50)
+    text = figures.markdown(["machine " * 30])
+    assert max(map(len, text.splitlines())) <= 120
+    assert "\n  word word" in text and "\n  machine machine" in text
+
+
 def stub_lower(monkeypatch: pytest.MonkeyPatch, calls: list[str], digest: str = "a") -> None:
     def lower(*arguments: str) -> dict[str, object]:
         stock = "--only-stock" in arguments

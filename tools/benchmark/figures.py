@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -111,15 +112,15 @@ class Figures:
         Args:
             machine: sentences on the machine, the versions and the day.
         """
-        lines = [f"- {text}" for text in machine]
+        lines = [_wrapped(f"- {text}") for text in machine]
         for section in self.sections:
             lines += ["", f"### {section.title}", "", f"| {' | '.join(_HEAD)} |"]
             lines.append("|---|---|---|---|")
             lines += [f"| {' | '.join(row.cells())} |" for row in section.rows]
             if section.notes:
-                lines += ["", *(f"- {note}" for note in section.notes)]
+                lines += ["", *(_wrapped(f"- {note}") for note in section.notes)]
             if section.failure is not None:
-                lines += ["", f"This section ended early: {section.failure}"]
+                lines += ["", _wrapped(f"This section ended early: {section.failure}")]
         return "\n".join(lines)
 
 
@@ -144,6 +145,14 @@ def write_markdown(path: Path, text: str) -> None:
     if not begin or not end:
         raise ValueError(f"{path} has no lines {BEGIN} and {END} to write between.")
     path.write_text(head + block + tail, encoding="utf-8")
+
+
+def _wrapped(text: str) -> str:
+    """A paragraph or an item of a list, wrapped as the lint test wants Markdown."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(
+        text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _text(value: float) -> str:
