@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,15 +14,15 @@ from rules_executorch.common.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-# Buffers that older transformers stored and newer ones compute.
-_STALE_BUFFER = re.compile(r"\.(rotary_emb\.inv_freq|attn\.(bias|masked_bias))$")
-
-
 class Weights:
     """The tensors of a checkpoint by transformers' names; nothing is read before it is asked for.
 
     A context manager. Tensors may be used after it is closed: each keeps its memory map alive.
     """
+
+    named_by_transformers = True
+    """Whether the names are those of a version of transformers, this one or an older one; without
+    that they are the model's own already."""
 
     def names(self) -> list[str]:
         """Every tensor's name, sorted."""
@@ -77,7 +76,6 @@ class Weights:
         wanted: Mapping[str, Sequence[int]],
         *,
         tied: Mapping[str, str] | None = None,
-        base_prefix: str = "",
     ) -> dict[str, str]:
         """Finds the tensor for each parameter of a model.
 
@@ -85,45 +83,29 @@ class Weights:
             wanted: shape of each parameter and persistent buffer, by its state-dict name.
             tied: names that share the tensor of another: `{"lm_head.weight":
                 "model.embed_tokens.weight"}` where the config ties them.
-            base_prefix: the model's `base_model_prefix`; a checkpoint of the bare base model
-                lacks it.
 
         Returns:
             the checkpoint's name for each name of `wanted`; tied names have the same one.
 
         Raises:
-            UserError: missing or unexpected tensors, another shape than wanted, or tied tensors
-                that differ.
+            UserError: missing tensors, another shape than wanted, or tied tensors that differ.
         """
         tied = dict(tied or {})
         here = set(self.names())
-        prefix = f"{base_prefix}." if base_prefix else ""
 
         def find(name: str) -> str | None:
-            candidates = [name]
-            if prefix:
-                candidates += [name.removeprefix(prefix), prefix + name]
-            return next((c for c in candidates if c in here), None)
+            return name if name in here else None
 
         found: dict[str, str] = {}
         missing: list[str] = []
-        used: set[str] = set()
         for name in wanted:
             group = [name, *tied_with(name, tied)]
             stored = [s for s in map(find, group) if s is not None]
             if not stored:
                 missing.append(name)
                 continue
-            used.update(stored)
             found[name] = stored[0] if name not in tied else find(tied[name]) or stored[0]
         self._check_missing(missing, len(wanted))
-        unexpected = sorted(n for n in here - used if not _STALE_BUFFER.search(n))
-        if unexpected:
-            raise UserError(
-                f"{self.source(unexpected[0])} holds {len(unexpected)} tensors that the"
-                f" architecture of config.json has no place for: {few(unexpected)}.",
-                instead="Take config.json and the weights from one revision of the model.",
-            )
         self._check_shapes(wanted, found)
         self._check_tied(tied, found, find)
         return found

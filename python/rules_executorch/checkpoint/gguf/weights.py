@@ -19,6 +19,8 @@ _BLOCKS_AT_ONCE = 1 << 17
 class GgufWeights(Weights):
     """The weights of one GGUF file as float32."""
 
+    named_by_transformers = False
+
     def __init__(self, path: str) -> None:
         """Opens the file; see `GgufFile` and `gguf_architectures` for what is refused."""
         self._file = GgufFile(path)
