@@ -16,6 +16,7 @@ quiet_libraries()
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
+from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
 from rules_executorch.common.files import write_json  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
 from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
@@ -118,7 +119,7 @@ def build(
     written = lower(
         exported_path,
         exported.signature,
-        [checkpoint.weights_path],
+        open_weights([checkpoint.weights_path]),
         lowering,
         constant_methods(exported.signature, DESCRIPTION),
         out_program=path,

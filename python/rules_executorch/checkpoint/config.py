@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import importlib.util
 import os
@@ -252,9 +253,23 @@ def load_config(path: str) -> PreTrainedConfig:
         UserError: see `read_config`; or a model type that transformers does not know, or values
             that its configuration class refuses.
     """
+    return parse_config(read_config(path), path)
+
+
+def parse_config(config: Mapping[str, Any], path: str) -> PreTrainedConfig:
+    """transformers' configuration object of a config.json that `check_config` let through.
+
+    Args:
+        config: the parsed file.
+        path: how messages call it.
+
+    Raises:
+        UserError: a model type that transformers does not know, or values that its configuration
+            class refuses.
+    """
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    raw = {key: value for key, value in read_config(path).items() if key != QUANTIZATION}
+    raw = {key: copy.deepcopy(value) for key, value in config.items() if key != QUANTIZATION}
     model_type = raw["model_type"]
     if model_type not in CONFIG_MAPPING:
         raise UserError(

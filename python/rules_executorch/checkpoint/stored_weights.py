@@ -14,6 +14,7 @@ from rules_executorch.common.errors import UserError
 if TYPE_CHECKING:
     import torch
 
+
 class Weights:
     """The tensors of a checkpoint by transformers' names; nothing is read before it is asked for.
 
@@ -88,26 +89,21 @@ class Weights:
             the checkpoint's name for each name of `wanted`; tied names have the same one.
 
         Raises:
-            UserError: missing tensors, another shape than wanted, or tied tensors that differ.
+            UserError: missing tensors, or another shape than wanted.
         """
         tied = dict(tied or {})
         here = set(self.names())
-
-        def find(name: str) -> str | None:
-            return name if name in here else None
-
         found: dict[str, str] = {}
         missing: list[str] = []
         for name in wanted:
-            group = [name, *tied_with(name, tied)]
-            stored = [s for s in map(find, group) if s is not None]
-            if not stored:
+            root = tied.get(name, name)
+            stored = [n for n in (root, name, *tied_with(name, tied)) if n in here]
+            if stored:
+                found[name] = stored[0]
+            else:
                 missing.append(name)
-                continue
-            found[name] = stored[0] if name not in tied else find(tied[name]) or stored[0]
         self._check_missing(missing, len(wanted))
         self._check_shapes(wanted, found)
-        self._check_tied(tied, found, find)
         return found
 
     def _check_missing(self, missing: Sequence[str], wanted: int) -> None:
@@ -129,23 +125,6 @@ class Weights:
                 f"{f'; also {few(wrong[1:])}' if wrong[1:] else ''}.",
                 instead="Take config.json and the weights from one revision of the model.",
             )
-
-    def _check_tied(self, tied: Mapping[str, str], found: Mapping[str, str], find) -> None:
-        import torch
-
-        for name, other in tied.items():
-            stored, kept = find(name), found.get(name)
-            if stored is None or kept is None or stored == kept:
-                continue
-            if self.shape(stored) != self.shape(kept) or not torch.equal(
-                self.tensor(stored), self.tensor(kept)
-            ):
-                raise UserError(
-                    f"config.json ties {name} to {other}, but {self.source(stored)} holds a"
-                    f" {stored} whose values differ from {kept}.",
-                    instead="Set `tie_word_embeddings` to false in config.json if the model has an"
-                    " output head of its own.",
-                )
 
 
 def tied_with(name: str, tied: Mapping[str, str]) -> list[str]:

@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rules_executorch.checkpoint.sources import find_sources
 from rules_executorch.checkpoint.stored_weights import Weights, open_safetensors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+    from rules_executorch.checkpoint.conversion import ModelWeights
+
+
+def open_model_weights(
+    files: Sequence[str], config: PreTrainedConfig, task: str
+) -> ModelWeights:
+    """Opens the weights of a checkpoint by the names of the model that its config describes.
+
+    Args:
+        files: see `open_weights`.
+        config: of the checkpoint.
+        task: a key of `TASKS`.
+
+    Raises:
+        UserError: see `open_weights`, `empty_model` and `ModelWeights`.
+    """
+    from rules_executorch.checkpoint.architecture import empty_model
+    from rules_executorch.checkpoint.conversion import ModelWeights
+
+    return ModelWeights(open_weights(files), empty_model(config, task))
 
 
 def open_weights(files: Sequence[str]) -> Weights:

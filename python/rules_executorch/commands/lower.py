@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     description = read_json(args.model_description, "The description of the model")
     with hermetic():
         seed_torch()
+        from rules_executorch.checkpoint.config import load_config
+        from rules_executorch.checkpoint.weights import open_model_weights
         from rules_executorch.lower import pipeline
         from rules_executorch.program.runner_contract import constant_methods
         from rules_executorch.records.manifest import Inputs, make_manifest, render_report
@@ -60,7 +62,9 @@ def run(args: argparse.Namespace) -> int:
             written = pipeline.lower(
                 args.exported,
                 signature,
-                args.weights,
+                open_model_weights(
+                    args.weights, load_config(args.config), signature["options"]["task"]
+                ),
                 options,
                 constant_methods(signature, description),
                 out_program=part,

@@ -43,14 +43,15 @@ def run(args: argparse.Namespace) -> int:
     with hermetic():
         seed_torch()
         from rules_executorch.checkpoint.config import load_config
-        from rules_executorch.checkpoint.weights import open_weights
+        from rules_executorch.checkpoint.weights import open_model_weights
         from rules_executorch.run import parity
         from rules_executorch.run.parity_stateless import compare_plain
 
         config = load_config(args.config)
         program = parity.RuntimeProgram(args.program, args.data)
         tolerance = args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]]
-        with open_weights(args.weights) as weights:
+        task = signature["options"]["task"]
+        with open_model_weights(args.weights, config, task) as weights:
             if signature["cache"] is None:
                 outcome = compare_plain(
                     program, config, weights, signature, tolerance=tolerance, seed=args.seed

@@ -11,14 +11,15 @@ would otherwise fill uninitialized memory.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
     from transformers import PreTrainedConfig, PreTrainedModel
 
     from rules_executorch.checkpoint.stored_weights import Weights
@@ -132,19 +133,54 @@ def wanted_tensors(model: torch.nn.Module) -> dict[str, tuple[int, ...]]:
     }
 
 
-def load_weights(model: PreTrainedModel, weights: Weights, dtype: str) -> None:
+def read_parameters(program: ExportedProgram, model: torch.nn.Module) -> list[dict[str, Any]]:
+    """Name, shape and dtype of each tensor of a checkpoint that a program reads.
+
+    Args:
+        program: exported from an adapter around `model`.
+        model: in its order; tied names are left out, and so is what no node of the graph uses,
+            such as a pooler whose result is dropped.
+    """
+    signature = program.graph_signature
+    places = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    shared = {PREFIX + name: PREFIX + kept for name, kept in ties(model).items()}
+    used = [places[node.name] for node in program.graph.nodes if node.users and node.name in places]
+    read = {shared.get(name, name) for name in used}
+    return [
+        {
+            "name": name,
+            "shape": list(shape),
+            "dtype": str(program.state_dict[PREFIX + name].dtype).removeprefix("torch."),
+        }
+        for name, shape in wanted_tensors(model).items()
+        if PREFIX + name in read
+    ]
+
+
+def load_weights(
+    model: PreTrainedModel,
+    weights: Weights,
+    dtype: str,
+    signature: Mapping[str, Any] | None = None,
+) -> None:
     """Gives every parameter of a built model its values; ties stay ties.
 
     Args:
         model: from `build_model`.
         weights: the checkpoint.
         dtype: a key of `DTYPES`; a tensor that already has it stays mapped, not copied.
+        signature: of the export; of what its graph does not read, the checkpoint may lack some.
 
     Raises:
         UserError: a parameter is missing or has another shape.
     """
-    wanted = wanted_tensors(model)
-    found = weights.resolve(wanted, tied=ties(model), base_prefix=model.base_model_prefix)
+    wanted, shared = wanted_tensors(model), ties(model)
+    if signature is not None:
+        read = {tensor["name"] for tensor in (*signature["parameters"], *signature["quantized"])}
+        read |= {shared.get(name, name) for name in read}
+        here = {shared.get(name, name) for name in weights.names()}
+        wanted = {name: shape for name, shape in wanted.items() if name in read or name in here}
+    found = weights.resolve(wanted, tied=shared)
     tensors = model.state_dict(keep_vars=True)
     for name in wanted:
         # A counter, such as that of a batch norm, is an integer in a model of any dtype.

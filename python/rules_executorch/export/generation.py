@@ -24,12 +24,11 @@ from rules_executorch.export import quantize
 from rules_executorch.export.adapters import choose_adapter, custom_ops
 from rules_executorch.export.build import (
     DTYPES,
-    PREFIX,
     build_model,
+    read_parameters,
     resolve_dtype,
     ties,
     untouched_memory,
-    wanted_tensors,
 )
 from rules_executorch.export.stateless import export_plain
 
@@ -160,7 +159,6 @@ def _signature(
 ) -> dict[str, Any]:
     """Describes an exported program; the keys are those of `schema/signature.schema.json`."""
     bound = sequence_length(options)
-    wanted = wanted_tensors(model)
     caches = {
         name: tensor for name, tensor in program.constants.items() if name.startswith("key_cache_")
     }
@@ -182,14 +180,7 @@ def _signature(
         "dtype": dtype,
         "methods": {"forward": {"inputs": inputs, "outputs": outputs}},
         "dynamic_dims": {SEQUENCE: {"min": 1, "max": bound}} if dynamic else {},
-        "parameters": [
-            {
-                "name": name,
-                "shape": list(shape),
-                "dtype": str(program.state_dict[PREFIX + name].dtype).removeprefix("torch."),
-            }
-            for name, shape in wanted.items()
-        ],
+        "parameters": read_parameters(program, model),
         "cache": {
             "kind": adapter,
             "layers": len(caches),

@@ -13,7 +13,7 @@ from rules_executorch.action.quiet import quiet_tracing
 from rules_executorch.checkpoint.tasks import TASKS
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.adapters.stateless import build_plain_model, example_inputs, wrap_plain
-from rules_executorch.export.build import PREFIX, resolve_dtype, ties, wanted_tensors
+from rules_executorch.export.build import read_parameters, resolve_dtype, ties
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -77,14 +77,7 @@ def export_plain(
             }
         },
         "dynamic_dims": {"sequence": {"min": 1, "max": bound}} if dynamic_shapes else {},
-        "parameters": [
-            {
-                "name": name,
-                "shape": list(shape),
-                "dtype": str(program.state_dict[PREFIX + name].dtype).removeprefix("torch."),
-            }
-            for name, shape in wanted_tensors(model).items()
-        ],
+        "parameters": read_parameters(program, model),
         "ties": ties(model),
         "quantized": [],
         "not_quantized": {},

@@ -33,9 +33,7 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
         source = signature["ties"].get(weight["name"], weight["name"])
         sources[weight["name"]] = source
         wanted[source] = tuple(weight["shape"])
-    found = weights.resolve(
-        wanted, tied=signature["ties"], base_prefix=signature["base_model_prefix"]
-    )
+    found = weights.resolve(wanted, tied=signature["ties"])
     state = program.state_dict
     parameters = set(program.graph_signature.parameters)
 

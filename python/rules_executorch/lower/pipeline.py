@@ -6,7 +6,7 @@ Rests on `executorch.exir.to_edge_transform_and_lower` and `EdgeProgramManager.t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +16,6 @@ from executorch.exir.passes import MemoryPlanningPass
 from rules_executorch import compat
 from rules_executorch.action.progress import Progress
 from rules_executorch.backends import find_backend
-from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import PREFIX
 from rules_executorch.export.pt2 import read_program
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from executorch.exir import ExecutorchProgramManager
     from torch.export import ExportedProgram
 
+    from rules_executorch.checkpoint.stored_weights import Weights
     from rules_executorch.export.options import LowerOptions
 
 
@@ -90,7 +90,7 @@ class Written:
 def lower(
     exported: str,
     signature: Mapping[str, Any],
-    weights: Sequence[str],
+    weights: Weights,
     options: LowerOptions,
     constants: Mapping[str, Any],
     *,
@@ -104,7 +104,7 @@ def lower(
     Args:
         exported: path of the `.pt2`.
         signature: what the export wrote beside it.
-        weights: paths of the checkpoint's weights.
+        weights: the checkpoint's, by the names of the model; closed at the end.
         options: of the lowering.
         constants: constant methods by name.
         out_program: the `.pte` to write.
@@ -129,9 +129,9 @@ def lower(
         load_llm_operators()
     progress.stage("read the exported program")
     program = read_program(exported)
-    with open_weights(weights) as opened:
+    with weights:
         progress.stage("bind the weights")
-        bind_weights(program, signature, opened)
+        bind_weights(program, signature, weights)
         lowered = lower_program(program, signature, options, constants, calibration, progress)
         progress.stage("write the program")
         with open(out_program, "wb") as file:

@@ -44,7 +44,7 @@ def compare_plain(
     """
     task = signature["options"]["task"]
     model = build_plain_model(config, task, signature["dtype"])
-    load_weights(model, weights, signature["dtype"])
+    load_weights(model, weights, signature["dtype"], signature)
     generator = torch.Generator().manual_seed(seed)
     samples = [
         _sample(signature, generator, padded=index == _SAMPLES - 1) for index in range(_SAMPLES)

@@ -19,6 +19,7 @@ quiet_libraries()
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
+from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
 from rules_executorch.common import guard  # noqa: E402
 from rules_executorch.common.files import write_json  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
@@ -127,7 +128,7 @@ def lower_with(
     written = pipeline.lower(
         exported.program_path,
         exported.signature,
-        [exported.weights_path],
+        open_weights([exported.weights_path]),
         lowering,
         constant_methods(exported.signature, DESCRIPTION),
         out_program=str(path),
