@@ -94,10 +94,13 @@ _NOT_GRAPH = frozenset(
 
 
 def size(config: Mapping[str, Any], name: str) -> int | None:
-    """The size called `name` in config.json, under any of its names; None where it is absent."""
+    """The size called `name` in config.json, under any of its names.
+
+    None where it is absent, or where the architecture counts it for each stage or layer.
+    """
     others, _, _ = _SIZES[name]
     for key in (name, *others):
-        if config.get(key) is not None:
+        if type(config.get(key)) is int:
             return config[key]
     return None
 
@@ -110,12 +113,23 @@ def _check_sizes(config: Mapping[str, Any], path: str) -> None:
                 continue
             if name == "sliding_window" and value in (0, -1, False):
                 continue
+            if isinstance(value, list):
+                # One for each stage or layer: what that means, the architecture knows.
+                continue
             if type(value) is not int or not low <= value <= high:
                 raise UserError(
                     f"`{key}` in {path} is {str(value)[:60]!r}, which is not a whole number from"
                     f" {low} to {high:,}.",
                     instead="Use the config.json of the model's repository, unchanged.",
                 )
+
+
+def check_decoder(config: Mapping[str, Any], path: str) -> None:
+    """Checks how the sizes of a model that generates text go together.
+
+    Raises:
+        UserError: heads that key-value heads, or a hidden size, do not fit.
+    """
     heads, groups = size(config, "num_attention_heads"), size(config, "num_key_value_heads")
     hidden = size(config, "hidden_size")
     if heads and groups and heads % groups:
@@ -277,7 +291,9 @@ def parse_config(config: Mapping[str, Any], path: str) -> PreTrainedConfig:
             instead="Use a toolchain with a transformers that has it.",
         )
     try:
-        return CONFIG_MAPPING[model_type].from_dict(raw)
+        kind = CONFIG_MAPPING[model_type]
+        # A float that JSON does not have is written as an object, `{"__float__": "Infinity"}`.
+        return kind.from_dict(kind._decode_special_floats(raw))
     except Exception as error:
         # Each configuration class does with a value what it likes, and fails as it likes.
         raise UserError(

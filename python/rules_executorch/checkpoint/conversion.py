@@ -183,6 +183,9 @@ class ModelWeights(Weights):
     def source(self, name: str) -> str:
         return self._stored.source(self.origins(name)[0])
 
+    def where(self) -> str:
+        return self._stored.where()
+
     def origins(self, name: str) -> list[str]:
         """The checkpoint's own names of what `name` is made of."""
         if name in self._converted:

@@ -1,6 +1,6 @@
 """From the files of a checkpoint to its description and its normalized config.
 
-For safetensors this imports neither torch nor transformers and reads only the headers.
+Of weights only the headers are read; the model that they have to fit is built without memory.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rules_executorch.checkpoint import compressed_tensors, tokenizer
 from rules_executorch.checkpoint import config as configs
-from rules_executorch.checkpoint.description import ModelDescription
+from rules_executorch.checkpoint.architecture import positions_after_padding
+from rules_executorch.checkpoint.description import ModelDescription, PassedOver
+from rules_executorch.checkpoint.fit import Fit, check_fit
 from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
 from rules_executorch.checkpoint.stored_weights import Weights, open_safetensors
 from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.common import dtypes
 from rules_executorch.common.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 _EMBEDDING = re.compile(
@@ -42,7 +47,7 @@ def _embedding_rows(weights: Weights) -> int | None:
 def _check_against_weights(config: Mapping[str, Any], path: str, weights: Weights) -> None:
     """The numbers of config.json that the headers can confirm."""
     mend = "Take config.json and all weights from one revision of the model."
-    where = weights.source(weights.names()[0])
+    where = weights.where()
     layers = configs.size(config, "num_hidden_layers")
     found = [int(m.group(1)) for m in map(_LAYER.search, weights.names()) if m]
     if layers and found and max(found) + 1 != layers:
@@ -97,14 +102,17 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
     if compressed_tensors.is_compressed(stored):
         if not quantization:
             raise UserError(
-                f"The weights ({stored.source(stored.names()[0])}) are quantized, and"
+                f"The weights ({stored.where()}) are quantized, and"
                 f" {sources.config} has no `quantization_config` that says how.",
                 instead="Use the config.json of the model's repository, unchanged.",
             )
         weights = compressed_tensors.CompressedTensorsWeights(stored)
-    _check_against_weights(config, sources.config, weights)
+    if task == GENERATION:
+        configs.check_decoder(config, sources.config)
+        _check_against_weights(config, sources.config, weights)
     names = weights.names()
-    dtype = _main_dtype(weights, weights.source(names[0]))
+    dtype = _main_dtype(weights, weights.where())
+    reduced, fit = fit_config(configs.normalized(config, dtype, task), sources.config, weights, task)
     vocab_size = configs.size(config, "vocab_size") or _embedding_rows(weights)
     if vocab_size is None and task == GENERATION:
         raise UserError(
@@ -126,7 +134,7 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         tokenizer_description=tokenizer.describe(
             sources.tokenizer, sources.tokenizer_config, sources.chat_template
         ),
-        tied=_is_tied(config, names),
+        tied=_is_tied(reduced, names),
         num_parameters=sum(math.prod(weights.shape(name)) for name in names),
         weight_bytes=sum(stored.num_bytes(name) for name in stored.names()),
         dtype=dtype,
@@ -134,8 +142,42 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         if quantization
         else None,
         license=license_of(sources.readme),
+        fit=fit,
+        files_passed_over=sources.passed_over,
     )
-    return description, configs.normalized(config, dtype, task)
+    return description, reduced
+
+
+def fit_config(
+    reduced: dict[str, Any], path: str, weights: Weights, task: str
+) -> tuple[dict[str, Any], Fit]:
+    """Checks weights against the model of a reduced config.
+
+    Args:
+        reduced: of `normalized`.
+        path: how messages call the config.
+        weights: the checkpoint.
+        task: what the model is for.
+
+    Returns:
+        the config, with `tie_word_embeddings` off where the weights have an output head of their
+        own in spite of it, as transformers does; and how the weights fit.
+
+    Raises:
+        UserError: see `parse_config` and `check_fit`.
+    """
+    fit = check_fit(weights, configs.parse_config(reduced, path), task)
+    if not fit.untied:
+        return reduced, fit
+    reduced = {**reduced, "tie_word_embeddings": False}
+    fit = check_fit(weights, configs.parse_config(reduced, path), task)
+    if fit.untied:
+        raise UserError(
+            f"The architecture of {path} ties tensors that have different values in the weights"
+            f" ({weights.where()}).",
+            instead="Take config.json and all weights from one revision of the model.",
+        )
+    return reduced, fit
 
 
 def _is_tied(config: Mapping[str, Any], names: list[str]) -> bool:
@@ -160,6 +202,8 @@ def describe(
     weight_bytes: int,
     dtype: str,
     license: str | None,
+    fit: Fit,
+    files_passed_over: tuple[str, ...],
     quantization: dict[str, Any] | None = None,
 ) -> ModelDescription:
     """Puts a description together: sizes from the config, the rest as given."""
@@ -183,7 +227,7 @@ def describe(
         pad_id=next(iter(pad_ids), None),
         vocab_size=vocab_size,
         tokenizer=tokenizer_description,
-        max_position_embeddings=configs.size(config, "max_position_embeddings"),
+        max_position_embeddings=positions(config, fit.model),
         hidden_size=hidden,
         num_hidden_layers=configs.size(config, "num_hidden_layers"),
         num_attention_heads=heads,
@@ -196,4 +240,11 @@ def describe(
         dtype=dtype,
         license=license,
         quantization=quantization,
+        passed_over=PassedOver(files_passed_over, fit.passed_over),
     )
+
+
+def positions(config: Mapping[str, Any], model: torch.nn.Module) -> int | None:
+    """Tokens that the model has positions for, or None where its config does not say."""
+    rows = configs.size(config, "max_position_embeddings")
+    return None if rows is None else rows - positions_after_padding(model)

@@ -25,6 +25,16 @@ class TokenizerDescription:
 
 
 @dataclasses.dataclass(frozen=True)
+class PassedOver:
+    """What was given and is not needed."""
+
+    files: tuple[str, ...]
+    """Files of the checkpoint, by their path below its root."""
+    tensors: tuple[str, ...]
+    """Tensors of the weights that the model has no place for, as the files call them."""
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelDescription:
     """A checkpoint; `schema/model.schema.json` is its form as JSON.
 
@@ -45,6 +55,7 @@ class ModelDescription:
     """Rows of the embedding; None for a model that reads no text."""
     tokenizer: TokenizerDescription
     max_position_embeddings: int | None
+    """Tokens that there are positions for."""
     hidden_size: int | None
     num_hidden_layers: int | None
     num_attention_heads: int | None
@@ -60,6 +71,7 @@ class ModelDescription:
     dtype: str
     """torch's name of the dtype that most bytes have; for GGUF its type, `Q4_1`."""
     license: str | None
+    passed_over: PassedOver
     quantization: dict[str, Any] | None = None
     """How the weights of a safetensors checkpoint are quantized; None if they are not."""
 
@@ -93,5 +105,6 @@ def read(path: str) -> ModelDescription:
         )
     del value["schema_version"]
     value["tokenizer"] = TokenizerDescription(**value["tokenizer"])
+    value["passed_over"] = PassedOver(**{k: tuple(v) for k, v in value["passed_over"].items()})
     value["eos_ids"] = tuple(value["eos_ids"])
     return ModelDescription(**value)

@@ -50,7 +50,7 @@ def check_fit(stored: Weights, config: PreTrainedConfig, task: str) -> Fit:
     """
     model = empty_model(config, task)
     weights = ModelWeights(stored, model)
-    where = stored.source(stored.names()[0])
+    where = stored.where()
     if not weights.names():
         raise UserError(
             f"None of the {len(stored.names())} tensors in {where} is one of the model"

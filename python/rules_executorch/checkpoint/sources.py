@@ -33,6 +33,7 @@ class Sources:
     tokenizer_config: str | None = None
     chat_template: str | None = None
     readme: str | None = None
+    passed_over: tuple[str, ...] = ()
 
     @property
     def format(self) -> str:

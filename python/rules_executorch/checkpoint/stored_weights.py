@@ -41,6 +41,10 @@ class Weights:
         """Path of the file that holds the tensor."""
         raise NotImplementedError
 
+    def where(self) -> str:
+        """Path of a file of the weights, for messages about all of them."""
+        return self.source(self.names()[0])
+
     def _load(self, name: str) -> torch.Tensor:
         raise NotImplementedError
 
@@ -110,7 +114,7 @@ class Weights:
         if missing:
             raise UserError(
                 f"{len(missing)} of the {wanted} tensors that the architecture of config.json needs"
-                f" are not in the weights ({self.source(self.names()[0])}): {few(missing)}.",
+                f" are not in the weights ({self.where()}): {few(missing)}.",
                 instead="Take config.json and all weights from one revision of the model.",
             )
 

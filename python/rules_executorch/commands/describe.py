@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from rules_executorch.action.environment import hermetic
+from rules_executorch.action.quiet import quiet_libraries
 from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.describe import describe_safetensors
 from rules_executorch.checkpoint.license import check_license
@@ -33,8 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out-generation-config", help="generation_config.json to write")
 
 
+def warm_up() -> None:
+    """Imports what takes seconds."""
+    quiet_libraries()
+    import rules_executorch.checkpoint.fit  # noqa: F401
+    import transformers.models.auto.modeling_auto  # noqa: F401
+
+
 def run(args: argparse.Namespace) -> int:
     """Writes the outputs, or refuses the checkpoint before it writes any."""
+    quiet_libraries()
     with hermetic():
         sources = find_sources(args.files)
         if sources.gguf is None:

@@ -95,6 +95,7 @@ def make_manifest(
             "format": description.get("format"),
             "quantization": description.get("quantization"),
             "parameters": description.get("num_parameters"),
+            "passed_over": description.get("passed_over"),
         },
         "export": {
             "adapter": signature["adapter"],

@@ -49,8 +49,6 @@ CHANGES = {
     "positions that are null": ({"max_position_embeddings": None}, "`max_position_embeddings`"),
     "another name of a size": ({"n_layer": -1}, "`n_layer`"),
     "a negative window": ({"sliding_window": -16}, "`sliding_window`"),
-    "heads that groups do not divide": ({"num_key_value_heads": 3}, "3 key-value heads"),
-    "a width that heads do not divide": ({"hidden_size": 66}, "do not divide the hidden size 66"),
     "a size inside text_config": ({"text_config": {"vocab_size": 0}}, "text_config of"),
 }
 
@@ -63,6 +61,26 @@ def test_refuses(tmp_path: Path, name: str) -> None:
         configs.read_config(path)
     assert path in caught.value.what
     assert caught.value.instead
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"num_key_value_heads": 3}, "3 key-value heads"),
+        ({"hidden_size": 66}, "do not divide the hidden size 66"),
+    ],
+)
+def test_refuses_a_decoder(change: dict, words: str) -> None:
+    configs.check_decoder(GOOD, "config.json")
+    with pytest.raises(UserError, match=words):
+        configs.check_decoder({**GOOD, **change}, "config.json")
+
+
+def test_sizes_of_stages_are_left_to_the_architecture(tmp_path: Path) -> None:
+    change = {"num_heads": [2, 4], "num_attention_heads": [2, 4], "hidden_size": [8, 16]}
+    config = configs.read_config(write(tmp_path, {**GOOD, **change}))
+    assert configs.size(config, "num_attention_heads") is None
+    configs.check_decoder(config, "config.json")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from typing import Any
 
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint import strict_json, tokenizer
-from rules_executorch.checkpoint.describe import describe, license_of
+from rules_executorch.checkpoint.describe import describe, fit_config, license_of
 from rules_executorch.checkpoint.description import ModelDescription, TokenizerDescription
 from rules_executorch.checkpoint.gguf import architectures
 from rules_executorch.checkpoint.gguf import tokenizer as gguf_tokenizer
 from rules_executorch.checkpoint.gguf.header import GgufFile, type_name
+from rules_executorch.checkpoint.gguf.weights import GgufWeights
 from rules_executorch.checkpoint.model_card import card_of_gguf
 from rules_executorch.checkpoint.sources import Sources
 
@@ -46,6 +47,7 @@ def describe_gguf(
         path = sources.gguf
         configs.check_config(config, path)
     configs.check_model_type(config, path, task)
+    configs.check_decoder(config, path)
     extracted = _extracted(sources, file)
     settings = extracted[1]
     generation = extracted[2]
@@ -57,6 +59,9 @@ def describe_gguf(
         tokenizer.KIND,
         tokenizer.from_json(extracted[0], sources.tokenizer or sources.gguf).vocab_size,
         tokenizer.chat_template(settings, sources.chat_template) is not None,
+    )
+    reduced, fit = fit_config(
+        configs.normalized(config, "float32", task), path, GgufWeights(sources.gguf), task
     )
     description = describe(
         config,
@@ -72,8 +77,10 @@ def describe_gguf(
         weight_bytes=sum(file.tensors[name].num_bytes for name in names.values()),
         dtype=_main_type(file, list(names.values())),
         license=license_of(sources.readme) or card_of_gguf(file.metadata).license,
+        fit=fit,
+        files_passed_over=sources.passed_over,
     )
-    return description, configs.normalized(config, "float32"), extracted
+    return description, reduced, extracted
 
 
 def _extracted(sources: Sources, file: GgufFile) -> Extracted:
