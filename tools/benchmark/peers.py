@@ -64,6 +64,7 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     from rules_executorch.checkpoint import tiny
     from rules_executorch.checkpoint.config import load_config
     from rules_executorch.checkpoint.safetensors_writer import write
+    from rules_executorch.checkpoint.weights import open_weights
     from rules_executorch.export.generation import export_model
     from rules_executorch.export.options import ExportOptions, LowerOptions
     from rules_executorch.export.pt2 import write_program
@@ -83,7 +84,8 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     write_program(export.program, exported)
     constants = constant_methods(export.signature, {"eos_ids": [2], "bos_id": 1})
     options = LowerOptions(backend="xnnpack")
-    lower(exported, export.signature, [weights], options, constants, out_program=program)
+    opened = open_weights([weights])
+    lower(exported, export.signature, opened, options, constants, out_program=program)
     seconds = time.perf_counter() - start
     inputs = [torch.tensor([[5]]), torch.tensor([9])]
     return {"build_s": seconds, "decode_per_s": decode_speed(program, inputs)}

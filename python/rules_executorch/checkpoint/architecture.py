@@ -109,9 +109,7 @@ def read_by_graph(model: PreTrainedModel, task: str) -> frozenset[str] | None:
     return None
 
 
-def _trace(
-    model: PreTrainedModel, task: str, dtype: torch.dtype, masked: bool
-) -> frozenset[str]:
+def _trace(model: PreTrainedModel, task: str, dtype: torch.dtype, masked: bool) -> frozenset[str]:
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 

@@ -162,9 +162,7 @@ class ModelWeights(Weights):
         # Modules that are shared, and not only tied, have their tensors under each name.
         here = {id(state[name]) for name in found if name in state}
         return {
-            name
-            for name, tensor in state.items()
-            if name not in found and id(tensor) not in here
+            name for name, tensor in state.items() if name not in found and id(tensor) not in here
         }
 
     def names(self) -> list[str]:

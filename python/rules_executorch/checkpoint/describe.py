@@ -112,7 +112,9 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         _check_against_weights(config, sources.config, weights)
     names = weights.names()
     dtype = _main_dtype(weights, weights.where())
-    reduced, fit = fit_config(configs.normalized(config, dtype, task), sources.config, weights, task)
+    reduced, fit = fit_config(
+        configs.normalized(config, dtype, task), sources.config, weights, task
+    )
     vocab_size = configs.size(config, "vocab_size") or _embedding_rows(weights)
     if vocab_size is None and task == GENERATION:
         raise UserError(

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from rules_executorch.checkpoint.conversion import ModelWeights
 
 
-def open_model_weights(
-    files: Sequence[str], config: PreTrainedConfig, task: str
-) -> ModelWeights:
+def open_model_weights(files: Sequence[str], config: PreTrainedConfig, task: str) -> ModelWeights:
     """Opens the weights of a checkpoint by the names of the model that its config describes.
 
     Args:

@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def warm_up() -> None:
     """Imports what takes seconds."""
     quiet_libraries()
-    import rules_executorch.checkpoint.fit  # noqa: F401
     import transformers.models.auto.modeling_auto  # noqa: F401
+
+    import rules_executorch.checkpoint.fit  # noqa: F401
 
 
 def run(args: argparse.Namespace) -> int:

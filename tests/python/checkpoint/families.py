@@ -1,4 +1,4 @@
-"""Tiny configs of many families, by transformers' model type: the task, and values of the config."""
+"""Tiny configs of many families, by model type of transformers: task, and values of the config."""
 
 from __future__ import annotations
 
