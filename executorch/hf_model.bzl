@@ -39,8 +39,9 @@ def hf_model(name, srcs, task = "text-generation", license = None, package_url =
         name: name of the target.
         srcs: files of the checkpoint, or targets that have them: `config.json`, the weights as
             `*.safetensors` (with their index, if sharded) or one `*.gguf`, and what the checkpoint
-            has of tokenizer, chat template, generation config, README and licence. Told apart by
-            file name; the folder does not matter.
+            has of tokenizer, chat template, generation config, README and licence. A whole
+            folder of the hub works: what is not needed, such as weights in other formats and folders
+            like `onnx/`, is passed over and listed in `model.json`.
         task: what the model does, in the hub's words: `text-generation`, `feature-extraction`,
             `image-classification` or `text-classification`.
         license: the licence, in the hub's words, for example `apache-2.0`.

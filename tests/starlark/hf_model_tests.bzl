@@ -97,6 +97,60 @@ def _sharded_test_impl(ctx):
 
 _sharded_test = analysistest.make(_sharded_test_impl)
 
+_HUB = [
+    "hub/.gitattributes",
+    "hub/1_Pooling/config.json",
+    "hub/2_Dense/config.json",
+    "hub/2_Dense/model.safetensors",
+    "hub/2_Dense/pytorch_model.bin",
+    "hub/README.md",
+    "hub/config.json",
+    "hub/consolidated.safetensors",
+    "hub/model.safetensors",
+    "hub/modules.json",
+    "hub/onnx/config.json",
+    "hub/onnx/model.onnx",
+    "hub/original/consolidated.00.pth",
+    "hub/pytorch_model.bin",
+    "hub/tf_model.h5",
+    "hub/tokenizer.json",
+]
+
+def _hub_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    model = analysistest.target_under_test(env)[HfModelInfo]
+    action = action_of(env, "HfModelDescribe")
+    asserts.equals(env, ["model.safetensors"], basenames(model.weights))
+    asserts.equals(env, "tests/starlark/hub/tokenizer.json", model.tokenizer.short_path)
+    asserts.equals(
+        env,
+        ["1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"],
+        model.modules.keys(),
+    )
+    kept = [
+        "1_Pooling/config.json",
+        "2_Dense/config.json",
+        "2_Dense/model.safetensors",
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "modules.json",
+        "tokenizer.json",
+    ]
+    asserts.equals(
+        env,
+        sorted(["tests/starlark/hub/" + name for name in kept]),
+        sorted([file.short_path for file in action.inputs.to_list() if file.short_path.startswith("tests/starlark/hub/")]),
+        "what is passed over is no input",
+    )
+    place = action.argv.index("--names")
+    asserts.equals(env, kept, action.argv[place + 1:place + 1 + len(kept)])
+    for name in ["onnx/config.json", "original/consolidated.00.pth", "2_Dense/pytorch_model.bin", "tf_model.h5"]:
+        asserts.true(env, name in action.argv, name + " is listed")
+    return analysistest.end(env)
+
+_hub_test = analysistest.make(_hub_test_impl)
+
 def _weight_bytes_test_impl(ctx):
     env = analysistest.begin(ctx)
     model = analysistest.target_under_test(env)[HfModelInfo]
@@ -180,6 +234,7 @@ def hf_model_test_suite(name):
             srcs = [":{}_files".format(sized_name)],
             tags = ["manual"],
         )
+    _model("hf_hub", _HUB)
     _model("hf_odd_names", ["a folder #1/config.json", "a folder #1/modèle é.safetensors"])
 
     tests = {
@@ -187,6 +242,7 @@ def hf_model_test_suite(name):
         "hf_gguf_test": _gguf_test,
         "hf_gguf_with_tokenizer_test": _gguf_with_tokenizer_test,
         "hf_sharded_test": _sharded_test,
+        "hf_hub_test": _hub_test,
         "hf_odd_names_test": _odd_names_test,
     }
     for test_name, test in tests.items():
@@ -216,9 +272,17 @@ def hf_model_test_suite(name):
             srcs = ["config.json", "pytorch_model.bin"],
             words = ["pytorch_model.bin is pickled", "runs any code", "save_pretrained"],
         ),
-        "hf_pickle_beside_safetensors_test": struct(
-            srcs = ["config.json", "model.safetensors", "pytorch_model.bin"],
-            words = ["pytorch_model.bin is pickled", "Leave it out of srcs"],
+        "hf_pickle_in_a_folder_test": struct(
+            srcs = ["config.json", "original/consolidated.00.pth"],
+            words = ["original/consolidated.00.pth is pickled", "save_pretrained"],
+        ),
+        "hf_weights_in_a_folder_test": struct(
+            srcs = ["config.json", "fp16/model.safetensors"],
+            words = ["only in folders below", "/fp16/model.safetensors", "beside config.json"],
+        ),
+        "hf_adapter_test": struct(
+            srcs = ["adapter_config.json", "adapter_model.safetensors"],
+            words = ["an adapter (LoRA)", "merge_and_unload"],
         ),
         "hf_pickles_test": struct(
             srcs = ["config.json", "a.ckpt", "b.PTH", "c.pt", "d.pkl", "e.pickle"],

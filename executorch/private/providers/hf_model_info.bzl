@@ -23,6 +23,8 @@ FIELDS = {
     "license": "string: the licence that the target declares, or an empty one.",
     "license_files": "List of Files: texts of licences and notices.",
     "package_url": "string: package URL that the target declares, or an empty one.",
+    "modules": "Dict of Files by their name below the checkpoint's root: what is in the folders of a model of " +
+               "sentence-transformers, such as `1_Pooling/config.json`.",
     "readme": "File or None: the model card.",
     "source": "File or None: `huggingface.json`, the repository and the revision that the files come from.",
     "tokenizer": "File or None: `tokenizer.json`, or the checkpoint's other tokenizer file.",

@@ -43,7 +43,9 @@ def _hf_model_impl(ctx):
 
     args = command_args(ctx, "describe")
     args.add("--task", ctx.attr.task)
-    args.add_all("--files", checkpoint.relevant)
+    args.add_all("--files", checkpoint.relevant.values())
+    args.add_all("--names", checkpoint.relevant.keys())
+    args.add_all("--passed-over", checkpoint.passed_over)
     if ctx.attr.license:
         args.add("--license", ctx.attr.license)
     args.add_all("--denied-licenses", ctx.attr._denied_licenses[BuildSettingInfo].value)
@@ -63,7 +65,7 @@ def _hf_model_impl(ctx):
         args,
         mnemonic = "HfModelDescribe",
         progress_message = "Checking the checkpoint %{label}",
-        inputs = checkpoint.relevant,
+        inputs = checkpoint.relevant.values(),
         outputs = outputs,
         memory = "1g",
     )
@@ -86,6 +88,7 @@ def _hf_model_impl(ctx):
             package_url = ctx.attr.package_url,
             readme = checkpoint.readme,
             source = checkpoint.source,
+            modules = checkpoint.modules,
             chat_template = checkpoint.chat_template,
             **files
         ),

@@ -6,6 +6,7 @@ Of weights only the headers are read; the model that they have to fit is built w
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -145,9 +146,15 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         else None,
         license=license_of(sources.readme),
         fit=fit,
-        files_passed_over=sources.passed_over,
+        files_passed_over=sources.passed_over + _unused(sources, weights),
     )
     return description, reduced
+
+
+def _unused(sources: Sources, weights: Weights) -> tuple[str, ...]:
+    """Files of weights that the index does not name."""
+    used = {weights.source(name) for name in weights.names()}
+    return tuple(os.path.basename(path) for path in sources.safetensors if path not in used)
 
 
 def fit_config(

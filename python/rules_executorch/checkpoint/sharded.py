@@ -66,14 +66,15 @@ def open_shards(index: str, shards: Sequence[str]) -> dict[str, SafetensorsFile]
 
     Args:
         index: path of `*.safetensors.index.json`.
-        shards: paths of the safetensors files that were given.
+        shards: paths of the safetensors files that were given; those that the index does not name
+            are passed over.
 
     Returns:
         the file of each tensor name.
 
     Raises:
-        UserError: a shard is missing or not named by the index, a tensor is not in the shard that
-            the index says, or a shard holds a tensor that the index does not know.
+        UserError: a shard is missing, a tensor is not in the shard that the index says, or a shard
+            holds a tensor that the index does not know.
     """
     weight_map = read_index(index)
     given = by_name(shards)
@@ -84,12 +85,6 @@ def open_shards(index: str, shards: Sequence[str]) -> dict[str, SafetensorsFile]
             f"The index {index} wants {len(wanted)} shards, and {len(missing)} of them"
             f" {'is' if len(missing) == 1 else 'are'} not given: {few(missing)}.",
             instead="Add the missing files to `srcs` of the hf_model.",
-        )
-    extra = sorted(set(given) - set(wanted))
-    if extra:
-        raise UserError(
-            f"The index {index} does not name these weights, which are given: {few(extra)}.",
-            instead="Remove them from `srcs` of the hf_model.",
         )
     files = {shard: SafetensorsFile(given[shard]) for shard in wanted}
     for shard, file in files.items():

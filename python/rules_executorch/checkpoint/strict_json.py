@@ -60,8 +60,8 @@ def parse(data: bytes, *, allow_infinity: bool = False) -> Any:
         raise ValueError(f"{error.msg} at byte {error.pos}") from error
 
 
-def read_object(path: str, *, limit: int, allow_infinity: bool = False) -> dict[str, Any]:
-    """Reads a file that holds one JSON object.
+def read(path: str, *, limit: int, allow_infinity: bool = False) -> Any:
+    """Reads a file that holds JSON.
 
     Args:
         path: the file.
@@ -69,7 +69,7 @@ def read_object(path: str, *, limit: int, allow_infinity: bool = False) -> dict[
         allow_infinity: see `parse`.
 
     Raises:
-        UserError: the file is missing, longer than `limit`, not JSON, or not an object.
+        UserError: the file is missing, longer than `limit`, or not JSON.
     """
     name = os.path.basename(path)
     refetch = f"Fetch {name} again from the model's repository."
@@ -85,11 +85,22 @@ def read_object(path: str, *, limit: int, allow_infinity: bool = False) -> dict[
             f"{path} is longer than {limit:,} bytes, more than a {name} has.", instead=refetch
         )
     try:
-        value = parse(data, allow_infinity=allow_infinity)
+        return parse(data, allow_infinity=allow_infinity)
     except ValueError as error:
         raise UserError(f"{path} is not readable as JSON: {error}.", instead=refetch) from error
+
+
+def read_object(path: str, *, limit: int, allow_infinity: bool = False) -> dict[str, Any]:
+    """Reads a file that holds one JSON object; see `read`.
+
+    Raises:
+        UserError: see `read`; or it is not an object.
+    """
+    value = read(path, limit=limit, allow_infinity=allow_infinity)
     if not isinstance(value, dict):
+        name = os.path.basename(path)
         raise UserError(
-            f"{path} holds a JSON {type(value).__name__}, not an object.", instead=refetch
+            f"{path} holds a JSON {type(value).__name__}, not an object.",
+            instead=f"Fetch {name} again from the model's repository.",
         )
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 
 from rules_executorch.action.environment import hermetic
 from rules_executorch.action.quiet import quiet_libraries
@@ -21,6 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", default="text-generation")
     parser.add_argument(
         "--files", required=True, nargs="+", metavar="FILE", help="every file of the checkpoint"
+    )
+    parser.add_argument(
+        "--names",
+        nargs="+",
+        metavar="NAME",
+        help="path of each of them below the checkpoint's root; by default told from their paths",
+    )
+    parser.add_argument(
+        "--passed-over", nargs="*", default=[], metavar="NAME", help="what else there was, to list"
     )
     parser.add_argument("--license", help="what the hf_model declares, in the hub's words")
     parser.add_argument(
@@ -46,7 +56,9 @@ def run(args: argparse.Namespace) -> int:
     """Writes the outputs, or refuses the checkpoint before it writes any."""
     quiet_libraries()
     with hermetic():
-        sources = find_sources(args.files)
+        sources = find_sources(args.files, names=args.names)
+        passed_over = tuple(sorted({*sources.passed_over, *args.passed_over}))
+        sources = dataclasses.replace(sources, passed_over=passed_over)
         if sources.gguf is None:
             unused = [name for name in _FROM_GGUF if getattr(args, name)]
             if unused:

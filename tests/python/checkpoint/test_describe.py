@@ -170,7 +170,8 @@ def test_gguf(tmp_path: Path) -> None:
 
 
 def test_files_beside_gguf_win(tmp_path: Path) -> None:
-    path = gguf_models.write(tmp_path / "m.gguf")
+    (tmp_path / "model").mkdir()
+    path = gguf_models.write(tmp_path / "model" / "m.gguf")
     given = tmp_path / "given"
     given.mkdir()
     generation = given / "generation_config.json"
