@@ -60,11 +60,11 @@ RESOURCE_SETS = {
 
 _GIB = 1 << 30
 
-# What a lowering takes beside the weights: torch, exir, the graph.
+# Memory of a lowering without the weights: torch, exir, the graph.
 _BASE = _GIB
 
-# Bits of a weight in a checkpoint, as few as are common, and where it is lowered. Quantized weights
-# are a byte each, with their scales, and the embeddings are as they were.
+# Bits of a weight: in a checkpoint, the fewest that are common, and in memory while it is lowered.
+# Quantized weights take a byte each, with their scales; embeddings keep their dtype.
 _STORED_BITS = {"gguf": 4, "safetensors": 16}
 _LOWERED_BITS = {"float32": 32}
 _OTHER_BITS = 16

@@ -69,7 +69,7 @@ def _hub_refusal_impl(rctx):
 hub_refusal = repository_rule(
     implementation = _hub_refusal_impl,
     attrs = {"message": attr.string(mandatory = True)},
-    doc = "A model that cannot be had. It says so when it is used: other models are none the worse.",
+    doc = "A model that cannot be fetched. It fails when it is used, so that other models still build.",
 )
 
 def _hub_locations_impl(rctx):

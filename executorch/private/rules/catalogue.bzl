@@ -1,4 +1,4 @@
-"""The devices of a package as one target, so that a test can say of all of them what it says of one."""
+"""All devices of a package as one target, so that a test can check each of them."""
 
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 

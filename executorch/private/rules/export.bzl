@@ -114,7 +114,7 @@ def _executorch_export_impl(ctx):
     signature = ctx.actions.declare_file(name + ".json")
     timings = ctx.actions.declare_file(name + ".timings.json")
 
-    # No weights, and nothing else that tells two fine-tunes of one architecture apart.
+    # Neither weights nor anything else in which two fine-tunes of one architecture differ.
     args = command_args(ctx, "export")
     args.add("--options", options)
     args.add("--config", model.config)

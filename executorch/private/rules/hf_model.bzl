@@ -13,7 +13,7 @@ load("//executorch/private/tables:options.bzl", "TASKS")
 
 visibility("//executorch")
 
-# What a GGUF file carries in its header and safetensors have in files of their own.
+# A GGUF file has these in its header; safetensors come with a file for each.
 _FROM_GGUF = ["tokenizer", "tokenizer_config", "generation_config"]
 
 def _weight_bytes(ctx, weights):

@@ -80,7 +80,7 @@ def _executorch_model_license_impl(ctx):
         ),
     ]
 
-# The `license` of rules_license wants its text to be named; here it is among the checkpoint's files.
+# `license` of rules_license needs a text; here it is one of the checkpoint's files.
 executorch_model_license = rule(
     implementation = _executorch_model_license_impl,
     attrs = {

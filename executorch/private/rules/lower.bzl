@@ -17,7 +17,7 @@ load("//executorch/private/tables:options.bzl", "GENERATION")
 
 visibility("//executorch")
 
-# Option of a device that says where a vendor's SDK is.
+# The option of a device for the folder of a vendor's SDK.
 _SDK_ROOT = "sdk_root"
 
 def _check_backend(ctx, exported, device):
@@ -201,7 +201,7 @@ def lower_for_device(ctx, device, exported, name):
     manifest = ctx.actions.declare_file(name + ".manifest.json")
     report = ctx.actions.declare_file(name + ".report.md")
 
-    # Of its own, since it is another one every time: the manifest is a function of the inputs.
+    # A file of its own: it differs from run to run, and the manifest is a function of the inputs.
     timings = ctx.actions.declare_file(name + ".timings.json")
     data = ctx.actions.declare_file(name + ".ptd") if ctx.attr.external_data else None
 

@@ -9,7 +9,7 @@ load("//executorch/private/tables:options.bzl", "DTYPES", "GENERATION", "TASKS")
 
 visibility("//executorch")
 
-# The other tasks have models that read no text, or may be of that kind.
+# Models of the other tasks may not read text.
 _WITH_TOKENIZER = [GENERATION, "text-classification"]
 
 def _five_digits(number):
@@ -33,7 +33,7 @@ def _tiny_checkpoint_impl(ctx):
     def declare(name):
         return ctx.actions.declare_file("{}/{}".format(public_name(ctx.label), name))
 
-    # The configuration is passed on as it is, under the name that a checkpoint has for it.
+    # The config unchanged, under the name that it has in a checkpoint.
     passed_on = {"config.json": ctx.file.config}
     args = command_args(ctx, "tiny")
     args.add("--config", ctx.file.config)
