@@ -27,10 +27,29 @@ def outcomes(lines: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def slowest(lines: Iterable[str], count: int) -> list[tuple[float, str]]:
+    """Seconds and labels of the tests that took longest, the longest first.
+
+    The shards of a test count together; a result from a cache took no time.
+    """
+    found = []
+    for line in lines:
+        event = json.loads(line)
+        if "testSummary" in event:
+            summary = event["testSummary"]
+            if not int(summary.get("totalNumCached", 0)):
+                seconds = int(summary.get("totalRunDurationMillis", 0)) / 1000
+                found.append((seconds, event["id"]["testSummary"]["label"]))
+    return sorted(found, reverse=True)[:count]
+
+
 def main(argv: list[str]) -> int:
-    """Prints the failed tests and the closing line; returns 1 if a test failed or none ran."""
+    """Prints the slowest and the failed tests and the closing line; 1 if one failed or none ran."""
     with open(argv[0], encoding="utf-8") as file:
-        found = outcomes(file)
+        lines = file.readlines()
+    found = outcomes(lines)
+    for seconds, label in slowest(lines, 15):
+        print(f"{seconds:7.1f} s  {label}")
     failed = sorted(label for label, status in found.items() if status not in ("PASSED", "FLAKY"))
     for label in failed:
         print(f"{found[label]}: {label}")
