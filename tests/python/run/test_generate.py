@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ class Built:
             found += [f"--{option}", str(self.folder / name)]
         return found
 
-    def run(self, prompt: str, *arguments: str) -> subprocess.CompletedProcess:
+    def start(self, prompt: str, *arguments: str) -> subprocess.CompletedProcess:
+        """As a person starts it: a process of its own, and all that reaches the terminal."""
         command = [sys.executable, str(ROOT / "python" / "main.py"), *self.arguments()]
         return subprocess.run(
             [*command, "--prompt", prompt, *arguments],
@@ -40,6 +42,30 @@ class Built:
             encoding="utf-8",
             check=False,
         )
+
+
+@dataclasses.dataclass
+class Answered:
+    """What a command line printed."""
+
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Answered]
+
+
+@pytest.fixture
+def run(built: Built, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Answers a prompt in this process, which has imported what that needs."""
+
+    def run(prompt: str, *arguments: str) -> Answered:
+        status = main([*built.arguments(), "--prompt", prompt, *arguments])
+        out, err = capfd.readouterr()
+        assert status == 0, err
+        return Answered(out, err)
+
+    return run
 
 
 FILES = {
@@ -111,7 +137,7 @@ def test_the_answer_is_eagers_up_to_the_end_id(built: Built) -> None:
     eos = description.read(str(built.folder / "model.json")).eos_ids
     end = built.answers[LATE].index(eos[0])
     assert end >= 6
-    done = built.run(LATE, "--no-chat-template")
+    done = built.start(LATE, "--no-chat-template")
     assert done.returncode == 0, done.stderr
     assert done.stdout == text_of(built, built.answers[LATE][:end]) + "\n"
     # Nothing that C++ prints or logs, and no spelling of an unknown token, is on the terminal.
@@ -123,32 +149,31 @@ def test_the_answer_is_eagers_up_to_the_end_id(built: Built) -> None:
     assert "<|no token" not in done.stdout
 
 
-def test_it_stops_where_it_is_told(built: Built) -> None:
-    done = built.run(LATE, "--no-chat-template", "--max-new-tokens", "4")
+def test_it_stops_where_it_is_told(built: Built, run: Run) -> None:
+    done = run(LATE, "--no-chat-template", "--max-new-tokens", "4")
     assert done.stdout == text_of(built, built.answers[LATE][:4]) + "\n"
     assert "generated 4 tokens" in done.stderr
 
 
-def test_an_end_id_as_the_first_token(built: Built) -> None:
-    done = built.run(FIRST, "--no-chat-template")
-    assert done.returncode == 0, done.stderr
+def test_an_end_id_as_the_first_token(run: Run) -> None:
+    done = run(FIRST, "--no-chat-template")
     assert done.stdout == "\n"
     assert "generated 1 tokens" in done.stderr
 
 
-def test_the_chat_template_is_applied(built: Built) -> None:
-    plain = built.run("hi", "--no-chat-template", "--max-new-tokens", "2")
-    chat = built.run("hi", "--max-new-tokens", "2")
-    system = built.run("hi", "--max-new-tokens", "2", "--system", "Be brief.")
+def test_the_chat_template_is_applied(run: Run) -> None:
+    plain = run("hi", "--no-chat-template", "--max-new-tokens", "2")
+    chat = run("hi", "--max-new-tokens", "2")
+    system = run("hi", "--max-new-tokens", "2", "--system", "Be brief.")
     counts = [
         int(done.stderr.split("prompt ")[1].split(" tokens")[0]) for done in (plain, chat, system)
     ]
     assert counts[0] < counts[1] < counts[2]
 
 
-def test_temperature_is_heard(built: Built) -> None:
+def test_temperature_is_heard(run: Run) -> None:
     arguments = ("--no-chat-template", "--max-new-tokens", "20", "--temperature", "1")
-    answers = {built.run(LATE, *arguments).stdout for _ in range(3)}
+    answers = {run(LATE, *arguments).stdout for _ in range(3)}
     assert len(answers) > 1
 
 
