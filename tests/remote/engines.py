@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -16,6 +17,8 @@ from types import TracebackType
 from typing import Self
 
 import debian
+
+from rules_executorch.common import guard
 
 _NO_NAMESPACES = Path(__file__).with_name("bwrap_without_namespaces.sh")
 
@@ -51,6 +54,8 @@ http {{
 class Server:
     """A process with descendants that listens on a loopback port until it is killed.
 
+    It does not outlive the tests, should they be killed.
+
     Attributes:
         port: that it listens on.
         process: the process, in a session of its own.
@@ -78,6 +83,8 @@ class Server:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
+            self._ending = contextlib.ExitStack()
+            self._ending.enter_context(guard.ending(self.process))
             if self._listens():
                 return
             self.kill()
@@ -96,11 +103,7 @@ class Server:
 
     def kill(self) -> None:
         """Ends the process and its descendants at once, as a machine that loses power."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
+        self._ending.close()
 
     def __enter__(self) -> Self:
         return self

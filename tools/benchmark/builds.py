@@ -13,11 +13,12 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rules_executorch.common import guard
 
 DEVICES = {
     "android_arm64": ("android", "arm64"),
@@ -204,15 +205,10 @@ def small_workspace(root: Path) -> Iterator[Workspace]:
 
 @contextlib.contextmanager
 def _workspace() -> Iterator[tuple[Path, Path]]:
-    folder = Path(tempfile.mkdtemp(prefix="rules_executorch-benchmark-"))
-    checkpoint = folder / "app/checkpoint"
-    checkpoint.mkdir(parents=True)
-    try:
-        yield folder, checkpoint
-    finally:
-        # Bazel takes away the permission to write from some of its folders.
-        subprocess.run(["chmod", "-R", "u+w", str(folder)], check=False)
-        shutil.rmtree(folder, ignore_errors=True)
+    with guard.temporary_folder("rules_executorch-benchmark-") as folder:
+        checkpoint = Path(folder, "app/checkpoint")
+        checkpoint.mkdir(parents=True)
+        yield Path(folder), checkpoint
 
 
 def _opened(workspace: Workspace) -> Iterator[Workspace]:
