@@ -1,4 +1,4 @@
-"""What the tests of apps share."""
+"""Workspaces that the tests of several files share."""
 
 from __future__ import annotations
 
@@ -25,12 +25,20 @@ def app_workspace(
     def make(example: str) -> Workspace:
         here = tmp_path_factory.mktemp(example)
         workspace = Workspace(here / "app", here / "output_base", example=example)
-        with (workspace.folder / ".bazelrc").open("a") as file:
-            # All outputs, also those of actions that come from the cache: tests read some of them.
-            file.write(f"build --disk_cache={disk_cache} --remote_download_outputs=all\n")
+        # All outputs, also those of actions that come from the cache: tests read some of them.
+        workspace.settings(f"build --disk_cache={disk_cache} --remote_download_outputs=all\n")
         made.append(workspace)
         return workspace
 
     yield make
     for workspace in made:
         workspace.shutdown()
+
+
+@pytest.fixture(scope="session")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """The smoke workspace as anyone would build it; workers run its actions."""
+    folder = tmp_path_factory.mktemp("here")
+    workspace = Workspace(folder / "app", folder / "output_base")
+    yield workspace
+    workspace.shutdown()

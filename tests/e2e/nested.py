@@ -15,6 +15,13 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
+SHORT_LIVED = """
+startup --max_idle_secs=60
+startup --host_jvm_args=-XX:TieredStopAtLevel=1
+startup --host_jvm_args=-XX:+UseSerialGC
+"""
+"""Lines of a .bazelrc for a server that lives for minutes: half the processor time."""
+
 # Counted by Bazel in every build, and no work of a target's.
 _BOOKKEEPING = {"BazelWorkspaceStatusAction"}
 
@@ -73,6 +80,12 @@ class Workspace:
             CHECKOUT / "e2e" / example, folder, ignore=shutil.ignore_patterns("bazel-*")
         )
         self.edit("MODULE.bazel", '"../.."', json.dumps(str(checkout)))
+        self.settings(SHORT_LIVED)
+
+    def settings(self, lines: str) -> None:
+        """Adds lines to the workspace's .bazelrc."""
+        with (self.folder / ".bazelrc").open("a") as file:
+            file.write(lines)
 
     def edit(self, name: str, old: str, new: str) -> None:
         """Replaces the one occurrence of a text in a file."""
@@ -95,7 +108,6 @@ class Workspace:
         return [
             str(self.bazelw),
             f"--output_base={self.output_base}",
-            "--max_idle_secs=60",
             name,
             *more,
             *rest,

@@ -5,14 +5,15 @@ load("//tests/pytest:pytest_test.bzl", "pytest_test")
 visibility("//tests/...")
 
 def nested_test(**kwargs):
-    """A `pytest_test` outside of the sandbox, one at a time, on the checkout that it is in.
+    """A `pytest_test` outside of the sandbox, on the checkout that it is in, every time.
+
+    Its servers have output bases of their own, so that it runs beside other tests.
 
     Args:
         **kwargs: its attributes.
     """
     pytest_test(
-        size = "large",
-        timeout = "eternal",
+        size = "medium",
         env_inherit = [
             "BAZELW_BAZEL",
             "HOME",
@@ -22,8 +23,9 @@ def nested_test(**kwargs):
             "XDG_CACHE_HOME",
         ],
         tags = [
-            "exclusive",
+            "external",
             "local",
+            "nested",
             "requires-network",
         ],
         **kwargs

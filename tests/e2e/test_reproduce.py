@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
 
 import pytest
-from nested import CHECKOUT, Workspace, cache
+from nested import Workspace, cache
 
 from rules_executorch.cli import main
 from rules_executorch.records.reproduce import find_bazel
@@ -23,34 +23,37 @@ genrule(
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    workspace = Workspace(tmp_path / "app", tmp_path / "output_base")
-    with (workspace.folder / "BUILD.bazel").open("a") as file:
-        file.write(UNSOUND)
-    yield workspace
-    workspace.shutdown()
+def person(here: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of the tool when `bazel run` starts it in the workspace."""
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(here.folder))
+    monkeypatch.setenv("BAZELW", str(here.bazelw))
+    monkeypatch.setenv("RULES_EXECUTORCH_CACHE", str(cache()))
 
 
 def test_a_program_is_reproducible(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    person: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     """Workers against processes of their own, and all that CONDITIONS change."""
-    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(CHECKOUT))
-    monkeypatch.setenv("RULES_EXECUTORCH_CACHE", str(cache()))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    status = main(["reproduce", "//models:tiny_llama_xnnpack"])
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    status = main(["reproduce", "//:program"])
     printed = capsys.readouterr()
     assert status == 0, printed.out + printed.err
-    assert re.search(r"^[0-9a-f]{64}  \S+/models/tiny_llama_xnnpack\.pte$", printed.out, re.M)
-    assert re.search(r"^[0-9a-f]{64}  \S+/models/tiny_llama_export\.pt2$", printed.out, re.M)
+    assert re.search(r"^[0-9a-f]{64}  \S+/program\.pte$", printed.out, re.M)
+    assert re.search(r"^[0-9a-f]{64}  \S+/export\.pt2$", printed.out, re.M)
     count = re.search(r"^All (\d+) files have the same bytes", printed.out, re.M)
     # A checkpoint, its description, an export, a program, and what is stated about it.
     assert count and int(count[1]) >= 14
     assert list(tmp_path.iterdir()) == [], "the output bases and the workers' folders are gone"
 
 
-def test_what_is_not_reproducible_is_told(workspace: Workspace) -> None:
-    run = workspace.bazel("run", "@rules_executorch//tools:reproduce", "--", "//:unsound", ok=False)
+def test_what_is_not_reproducible_is_told(here: Workspace) -> None:
+    with (here.folder / "BUILD.bazel").open("a") as file:
+        file.write(UNSOUND)
+    run = here.bazel("run", "@rules_executorch//tools:reproduce", "--", "//:unsound", ok=False)
     assert re.search(
         r"^\S+/bin/moment\.json differs:\n  \[0\] is \d+ in the first and \d+ in the second$",
         run.text,
@@ -62,11 +65,8 @@ def test_what_is_not_reproducible_is_told(workspace: Workspace) -> None:
 
 
 def test_a_target_that_does_not_build_is_told(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    person: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(workspace.folder))
-    monkeypatch.setenv("BAZELW", str(workspace.bazelw))
-    monkeypatch.setenv("RULES_EXECUTORCH_CACHE", str(cache()))
     assert main(["reproduce", "//:nothing"]) == 1
     error = capsys.readouterr().err
     assert "no such target '//:nothing'" in error

@@ -18,15 +18,6 @@ TARGETS = ("//:export", "//:program")
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """The workspace as anyone would build it; workers run its actions."""
-    folder = tmp_path_factory.mktemp("here")
-    workspace = Workspace(folder / "app", folder / "output_base")
-    yield workspace
-    workspace.shutdown()
-
-
-@pytest.fixture(scope="module")
 def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traps]:
     with Traps(tmp_path_factory.mktemp("traps")) as traps:
         yield traps
@@ -44,7 +35,7 @@ def there(tmp_path_factory: pytest.TempPathFactory, traps: Traps) -> Iterator[Wo
     lines.append(f'build "--action_env=NETRC={traps.netrc}"')
     lines += [f"build --action_env={name}={value}" for name, value in traps.proxies.items()]
     lines.append("build --spawn_strategy=sandboxed --jobs=1 --compilation_mode=opt")
-    (workspace.folder / ".bazelrc").open("a").write("\n".join([*lines, ""]))
+    workspace.settings("\n".join([*lines, ""]))
     yield workspace
     workspace.shutdown()
 

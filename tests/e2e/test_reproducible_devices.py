@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nested import Run, Workspace, copy_checkout, environment
+from nested import SHORT_LIVED, Run, Workspace, copy_checkout, environment
 
 # Not resolved: the checkout has the sources alone.
 RUNFILES = Path(__file__).parents[2]
@@ -25,6 +25,7 @@ class Checkout(Workspace):
 
     def __init__(self, folder: Path, output_base: Path, variables: dict[str, str]) -> None:
         copy_checkout(folder)
+        (folder / "user.bazelrc").open("a").write(SHORT_LIVED)
         self.folder = folder
         self.output_base = output_base
         self.bazelw = folder / "bazelw"

@@ -6,6 +6,7 @@ One Bazel server serves the tests of this file, which run in order.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,10 @@ from nested import Run, Workspace
 CONFIG = json.loads((Path(__file__).resolve().parents[2] / "e2e/smoke/config.json").read_text())
 
 
+ACTIONS = {"HfModelTiny": 1, "HfModelDescribe": 1, "ExecutorchExport": 1, "ExecutorchLower": 1}
+STEPS = re.compile(r"//:program  lower: delegates, (\d+) of (\d+), ")
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("smoke")
@@ -26,19 +31,39 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     workspace.shutdown()
 
 
-def test_an_app_builds_and_its_program_is_right(workspace: Workspace) -> None:
-    run = workspace.bazel("test", "//...")
+@pytest.fixture(scope="module")
+def progress(workspace: Workspace) -> Path:
+    """A file that the worker writes progress to, beside its log."""
+    return workspace.folder.with_name("progress.txt")
+
+
+def test_an_app_builds_and_its_program_is_right(workspace: Workspace, progress: Path) -> None:
+    flag = f"--worker_extra_flag=ExecutorchLower=--progress={progress}"
+    run = workspace.bazel("test", flag, "--output_groups=+timings", "//...")
     assert {
         name: run.executed[name] for name in run.executed if name.startswith(("Exec", "Hf"))
-    } == {
-        "ExecutorchExport": 1,
-        "ExecutorchLower": 1,
-        "HfModelDescribe": 1,
-        "HfModelTiny": 1,
+    } == ACTIONS
+    assert "From Lowering" not in run.text, "a successful action has nothing to say"
+
+
+def test_a_worker_tells_its_progress(workspace: Workspace, progress: Path) -> None:
+    logs = {
+        mnemonic: "".join(
+            log.read_text() for log in workspace.output_base.glob(f"bazel-workers/*-{mnemonic}.log")
+        )
+        for mnemonic in ("ExecutorchExport", "ExecutorchLower")
     }
+    assert "//:export  export: trace the model, " in logs["ExecutorchExport"]
+    steps = [(int(done), int(total)) for done, total in STEPS.findall(logs["ExecutorchLower"])]
+    assert steps[0][0] == 0 and steps[-1][0] == steps[-1][1] > 0
+    assert "//:program  lower: done, " in progress.read_text()
+    assert STEPS.findall(progress.read_text()) == STEPS.findall(logs["ExecutorchLower"])
+    timings = json.loads(workspace.output("program.timings.json").read_text())
+    assert timings["seconds"] > 0 and timings["peak_rss_bytes"] > 100_000_000
 
 
 def test_nothing_is_left_to_do(workspace: Workspace) -> None:
+    """Nor is where progress goes a part of an action."""
     assert workspace.bazel("test", "//...").executed == {}
 
 
@@ -77,6 +102,17 @@ def test_other_weights_are_lowered_and_not_exported(workspace: Workspace) -> Non
     assert run.executed["HfModelDescribe"] == 1
     assert run.executed["ExecutorchLower"] == 1
     assert "ExecutorchExport" not in run.executed
+
+
+def test_processes_write_the_bytes_of_workers(workspace: Workspace) -> None:
+    warm = workspace.digests(("//:export", "//:program"))
+    workspace.bazel("clean")
+    logs = sorted(workspace.output_base.glob("bazel-workers/*.log"))
+    run = workspace.bazel("build", "--spawn_strategy=local", "//:export", "//:program")
+    assert {name: run.executed.get(name) for name in ACTIONS} == ACTIONS
+    assert sorted(workspace.output_base.glob("bazel-workers/*.log")) == logs
+    assert "From Lowering" not in run.text
+    assert workspace.digests(("//:export", "//:program")) == warm
 
 
 LACKING = """\
@@ -128,7 +164,7 @@ def test_an_interrupted_lowering_leaves_nothing(workspace: Workspace) -> None:
     """Of a model so deep that its lowering cannot end before it is interrupted."""
     (workspace.folder / "deep").mkdir()
     (workspace.folder / "deep/BUILD.bazel").write_text(DEEP)
-    config = json.dumps(CONFIG | {"num_hidden_layers": 32})
+    config = json.dumps(CONFIG | {"num_hidden_layers": 12})
     (workspace.folder / "deep/config.json").write_text(config)
     workspace.bazel("build", "//deep:export")
     process = subprocess.Popen(

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from fake_hub import FakeHub, Fault, Repo
+from nested import SHORT_LIVED
 
 from rules_executorch.hub.lockfile import LockedFile, LockedModel, update
 
@@ -75,6 +76,7 @@ class Workspace:
         self.env |= {"NETRC": str(folder / "netrc"), "HF_ENDPOINT": hub.endpoint}
         (self.root / "models").mkdir(parents=True)
         (self.root / "models" / "BUILD.bazel").touch()
+        (self.root / ".bazelrc").write_text(SHORT_LIVED)
         self.lock = self.root / "models" / "hf.lock.json"
         self.models: dict[str, str] = {}
 
@@ -107,13 +109,12 @@ class Workspace:
     def bazel(self, command: str, *arguments: str, ok: bool = True, **env: str) -> str:
         """Runs Bazel; returns what it printed, in which the token never is."""
         done = subprocess.run(
-            [ROOT / "bazelw", f"--output_base={self.output_base}", "--max_idle_secs=30"]
-            + [command, f"--repository_cache={self.cache}", *arguments],
+            [ROOT / "bazelw", f"--output_base={self.output_base}", command]
+            + [f"--repository_cache={self.cache}", *arguments],
             cwd=self.root,
             env=self.env | env,
             capture_output=True,
             text=True,
-            timeout=500,
         )
         text = done.stdout + done.stderr
         assert TOKEN not in text

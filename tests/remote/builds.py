@@ -47,7 +47,7 @@ def build(
     *options: str,
     targets: Sequence[str] = TARGETS,
     meanwhile: Callable[[], bool] | None = None,
-    seconds: int = 1200,
+    seconds: int = 2400,
 ) -> Build:
     """Builds targets, whatever the exit status.
 
@@ -118,8 +118,7 @@ def presets(file: str) -> list[str]:
 
 def use_presets(workspace: Workspace) -> None:
     """Gives an app the presets, as docs/remote.md says."""
-    with (workspace.folder / ".bazelrc").open("a") as file:
-        file.write("\n".join([*presets(".bazelrc"), ""]))
+    workspace.settings("\n".join([*presets(".bazelrc"), ""]))
 
 
 def digests(

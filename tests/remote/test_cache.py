@@ -95,7 +95,7 @@ def test_another_machine_gets_the_same_with_and_without_the_cache(
     env = {"HOME": str(home), "LC_ALL": "C", "PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu"}
     with app(tmp_path / "there", env, checkout) as there:
         lines = [f"build --action_env={name}" for name in env]
-        (there.folder / ".bazelrc").open("a").write("\n".join([*lines, ""]))
+        there.settings("\n".join([*lines, ""]))
         assert good(build(there, *use(cache))).ran == ALL_HITS
         assert digests(there, *use(cache)) == uploaded
 
