@@ -69,6 +69,6 @@ def tiny_model(
         )
         executorch_parity_test(
             name = "{}_{}_test".format(name, device),
-            size = "medium",
+            size = "small",
             program = ":{}_{}".format(name, device),
         )

@@ -4,7 +4,7 @@ load("@rules_python//python:defs.bzl", "py_test")
 
 visibility("//...")
 
-def pytest_test(name, srcs, data = [], deps = [], args = [], **kwargs):
+def pytest_test(name, srcs, data = [], deps = [], args = [], size = "small", **kwargs):
     """A test target that runs pytest on files.
 
     It fails when no test ran or when one was skipped, writes JUnit XML where Bazel wants it, and
@@ -17,10 +17,12 @@ def pytest_test(name, srcs, data = [], deps = [], args = [], **kwargs):
         data: files to be found in the runfiles.
         deps: libraries.
         args: further arguments of pytest.
+        size: small for less than a minute on a quiet machine, medium for less than five.
         **kwargs: other attributes of `py_test`.
     """
     py_test(
         name = name,
+        size = size,
         srcs = ["//tests/pytest:main.py"] + srcs,
         main = "//tests/pytest:main.py",
         data = data,
