@@ -119,7 +119,7 @@ def test_the_same_bytes_on_another_machine(tmp_path: Path, monkeypatch: pytest.M
     ("changed", "tag", "says"),
     [
         ({}, "1.2.3", "not a tag of the form"),
-        ({}, "v1.2.4", "Needed a single revision"),
+        ({}, "v1.2.4", "no tag v1.2.4"),
         ({"MODULE.bazel": 'module(version = "1.2.2")\n'}, "v1.2.3", "MODULE.bazel says 1.2.2"),
         (
             {"python/rules_executorch/__init__.py": ""},

@@ -39,6 +39,14 @@ def _text(root: Path, commit: str, path: str) -> str:
     return _git(root, "show", f"{commit}:{path}").decode("utf-8")
 
 
+def _commit(root: Path, tag: str) -> str:
+    try:
+        found = _git(root, "rev-parse", "--verify", f"refs/tags/{tag}^{{commit}}")
+    except ReleaseError:
+        raise ReleaseError(f"There is no tag {tag}. Make it with `git tag {tag}`.") from None
+    return found.decode("ascii").strip()
+
+
 def check_version(root: Path, commit: str, version: str) -> None:
     """Compares the version of a tag with those that the commit's files give.
 
@@ -89,8 +97,7 @@ def main(argv: Sequence[str]) -> int:
         if not re.fullmatch(r"v\d+\.\d+\.\d+", args.tag):
             raise ReleaseError(f"{args.tag!r} is not a tag of the form v1.2.3.")
         version = args.tag[1:]
-        commit = _git(root, "rev-parse", "--verify", f"refs/tags/{args.tag}^{{commit}}")
-        commit = commit.decode("ascii").strip()
+        commit = _commit(root, args.tag)
         check_version(root, commit, version)
         text = notes(_text(root, commit, "CHANGELOG.md"), version)
         packed = archive(root, commit, version)
