@@ -56,3 +56,11 @@ def test_what_is_not_there_is_found(tmp_path: Path) -> None:
         "```text\n[h](gone.md)\n```\n"
     )
     assert missing(page, tmp_path) == ["gone.md", "other.md#gone", "#gone", "python/gone.py"]
+
+
+@pytest.mark.parametrize("name", [".gitattributes", ".github/CODEOWNERS"])
+def test_paths_of_a_configuration_match_something(name: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    paths = [line.split()[0] for line in lines if line.startswith("/")]
+    assert paths
+    assert [path for path in paths if not list(ROOT.glob(path.strip("/")))] == []
