@@ -32,8 +32,8 @@ def executorch_budget_test(
         **kwargs):
     """Declares the test.
 
-    What is left out of `max_program_bytes`, `max_planned_bytes` and the operators is the
-    `executorch_device`'s for which the program is lowered.
+    For `max_program_bytes`, `max_planned_bytes` and the operators, those of the `executorch_device`
+    that the program is lowered for hold by default.
 
     Args:
         name: name of the target.

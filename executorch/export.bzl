@@ -13,8 +13,8 @@ executorch_export(
 
 The outputs are the exported program, `NAME.pt2`, and its signature, `NAME.json`. The export reads
 the model's configuration and these options, not its weights: an export is the same for every
-platform and every fine-tune of an architecture. Other weights in the same model target export
-nothing again; another target has an export of its own, with the same bytes.
+platform and every fine-tune of an architecture. New weights in the same model target do not export
+again; another target has an export of its own, with the same bytes.
 
 Output groups: `options` (the options as the command line takes them: `export.schema.json`),
 `timings` (seconds and memory of each stage, and the one output that differs from run to run:
