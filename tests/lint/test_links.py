@@ -15,6 +15,10 @@ _FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"(?:docs|e2e|executorch|models|python|tests|tools|\.ci|\.github)/[\w./-]+")
+_LABEL = re.compile(
+    r"(?<![\w@])//((?:docs|executorch|tests|tools)(?:/[\w-]+)*)(?::[\w.-]+|\b(?!/))"
+)
+"""Packages of labels; those of //models and others may be examples."""
 
 
 def missing(page: Path, root: Path) -> list[str]:
@@ -31,6 +35,9 @@ def missing(page: Path, root: Path) -> list[str]:
     for code in _CODE.findall(text):
         if _PATH.fullmatch(code) and "NAME" not in code and not (root / code).exists():
             found.append(code)
+        for package in _LABEL.findall(code):
+            if not (root / package / "BUILD.bazel").exists():
+                found.append(f"//{package}")
     return found
 
 
@@ -53,9 +60,17 @@ def test_what_is_not_there_is_found(tmp_path: Path) -> None:
         "[a](other.md) [b](other.md#the-other-one) [c](https://example.com/x) [d](gone.md)\n"
         "[e](other.md#gone) [f](#here) [g](#gone)\n\n## Here\n\n"
         "`python/gone.py` `executorch/NAME.bzl` `some/other/path`\n\n"
+        "`bazel run //tools/gone:it` `@else//tools/where:it` `//app:mine` `--//executorch/no=1`\n\n"
         "```text\n[h](gone.md)\n```\n"
     )
-    assert missing(page, tmp_path) == ["gone.md", "other.md#gone", "#gone", "python/gone.py"]
+    assert missing(page, tmp_path) == [
+        "gone.md",
+        "other.md#gone",
+        "#gone",
+        "python/gone.py",
+        "//tools/gone",
+        "//executorch/no",
+    ]
 
 
 @pytest.mark.parametrize("name", [".gitattributes", ".github/CODEOWNERS"])
