@@ -90,6 +90,24 @@ def test_the_commands_of_the_page_do_what_it_says(workspace: Workspace) -> None:
     assert {"//:checkpoint", "//:export", "//:model", "//:generate", "//:release"} < everything
 
 
+def test_every_kind_of_the_rules_is_found(workspace: Workspace) -> None:
+    lines = workspace.query("query", "kind(rule, //...)", "--output=label_kind").splitlines()
+    kinds = {line.split(" ", 1)[0] for line in lines}
+    assert {kind for kind in kinds if not kind.startswith("executorch_")} == {"platform"}
+    assert len(kinds) > 8
+
+
+def test_an_app_depends_on_no_tool_of_our_own_development(workspace: Workspace) -> None:
+    """The ruleset as the one dependency of a module, all of whose targets were built above."""
+    deps = workspace.query("mod", "deps", "rules_executorch")
+    assert set(re.findall(r"[├└]───(\w+)@", deps.partition("rules_executorch@")[2])) == {
+        "bazel_skylib",
+        "platforms",
+        "rules_cc",
+        "rules_license",
+    }
+
+
 @pytest.mark.parametrize("flags", CONFIGURATIONS, ids=" ".join)
 def test_everything_is_below_bazel_bin(workspace: Workspace, flags: list[str]) -> None:
     groups = "--output_groups=+manifest,+report,+sbom,+provenance,+operators,+options"

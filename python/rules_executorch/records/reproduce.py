@@ -172,7 +172,7 @@ class Builds:
 
 
 def outputs(output_base: Path) -> dict[str, Path]:
-    """Everything that was built, by its path below `bazel-out`."""
+    """Everything that was built, by its path below `bazel-out`; a link to what is there is not."""
     found = {}
     for root in output_base.glob("execroot/*/bazel-out/*/bin"):
         for folder, folders, names in os.walk(root):
@@ -182,7 +182,10 @@ def outputs(output_base: Path) -> dict[str, Path]:
                 # Those name the folders of this machine, for this machine; and timings, of which
                 # nothing is made, are others every time.
                 note = name == "MANIFEST" or name.endswith(_NOTES)
-                if not note and path.is_file():
+                link = path.is_symlink() and path.resolve().is_relative_to(
+                    root.parents[1].resolve()
+                )
+                if not note and not link and path.is_file():
                     found[str(path.relative_to(root.parents[1]))] = path
     return found
 
