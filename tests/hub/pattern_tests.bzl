@@ -1,5 +1,6 @@
 """Tests of what `include` and `exclude` select."""
 
+load("@bazel_skylib//lib:partial.bzl", "partial")
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load("//executorch/private/huggingface:patterns.bzl", "matches", "pattern_error", "selected")  # buildifier: disable=bzl-visibility
 load(":pattern_cases.bzl", "PATTERN_CASES")
@@ -41,4 +42,9 @@ def pattern_test_suite(name):
     Args:
         name: name of the suite.
     """
-    unittest.suite(name, _matches_test, _selected_test, _pattern_error_test)
+    unittest.suite(
+        name,
+        partial.make(_matches_test, size = "small"),
+        partial.make(_selected_test, size = "small"),
+        partial.make(_pattern_error_test, size = "small"),
+    )

@@ -229,15 +229,18 @@ def apps_test_suite(name):
     )
     _app_test(
         name = "app_for_platforms_test",
+        size = "small",
         target_under_test = ":app_for_platforms",
     )
     _lowerings_test(
         name = "devices_that_agree_test",
+        size = "small",
         programs = ["android_arm64_xnnpack.pte", "portable.pte"],
         target_under_test = ":app_model_lowerings",
     )
     _program_test(
         name = "program_of_a_device_test",
+        size = "small",
         device = "host_x86_64_xnnpack",
         export = "app_model_export_custom_ops",
         target_under_test = ":app_model_host_x86_64_xnnpack",
@@ -263,6 +266,7 @@ def apps_test_suite(name):
     _model("limited_model", devices = [_PHONE, ":small_phone", ":phone_of_few_operators", ":pc_of_many_operators"])
     _lowerings_test(
         name = "limits_share_a_lowering_test",
+        size = "small",
         programs = ["android_arm64_xnnpack.pte", "pc_of_many_operators.pte", "phone_of_few_operators.pte"],
         target_under_test = ":limited_model_lowerings",
     )
@@ -273,6 +277,7 @@ def apps_test_suite(name):
     }.items():
         _program_test(
             name = "graph_of_{}_test".format(device),
+            size = "small",
             device = device,
             export = export,
             target_under_test = ":limited_model_" + device,
@@ -280,6 +285,7 @@ def apps_test_suite(name):
     _model("plain_model", custom_ops = [], devices = [_PHONE])
     _program_test(
         name = "graph_without_custom_ops_test",
+        size = "small",
         device = "android_arm64_xnnpack",
         export = "plain_model_export",
         target_under_test = ":plain_model_android_arm64_xnnpack",
@@ -287,6 +293,7 @@ def apps_test_suite(name):
     _model("batch_model", batch_size = 2, devices = [_PHONE])
     _program_test(
         name = "graph_of_a_batch_test",
+        size = "small",
         device = "android_arm64_xnnpack",
         export = "batch_model_export",
         target_under_test = ":batch_model_android_arm64_xnnpack",
@@ -294,15 +301,18 @@ def apps_test_suite(name):
 
     _check_test(
         name = "operators_are_checked_test",
+        size = "small",
         checked = "pc_of_many_operators.checked.txt",
         target_under_test = ":limited_model_pc_of_many_operators",
     )
     _checks_test(
         name = "checks_of_the_devices_test",
+        size = "small",
         target_under_test = ":limited_model_lowerings",
     )
     _check_test(
         name = "unknown_operators_are_not_checked_test",
+        size = "small",
         target_under_test = ":limited_model_small_phone",
     )
     for test, device, limits, arguments in [
@@ -328,6 +338,7 @@ def apps_test_suite(name):
         )
         _budget_test(
             name = "budget_{}_test".format(test),
+            size = "small",
             arguments = arguments,
             target_under_test = ":budget_" + test,
         )
@@ -340,16 +351,19 @@ def apps_test_suite(name):
     })
     _lowerings_test(
         name = "first_graph_test",
+        size = "small",
         programs = ["android_arm64_xnnpack.pte"],
         target_under_test = ":two_graphs_lowerings",
     )
     _lowerings_test(
         name = "second_graph_test",
+        size = "small",
         programs = ["host_x86_64_xnnpack.pte", "portable.pte"],
         target_under_test = ":two_graphs_lowerings_host_x86_64_xnnpack",
     )
     _program_test(
         name = "program_of_the_second_graph_test",
+        size = "small",
         device = "portable",
         export = "two_graphs_export_host_x86_64_xnnpack",
         target_under_test = ":two_graphs_portable",
@@ -370,6 +384,7 @@ def apps_test_suite(name):
     )
     _external_data_test(
         name = "assets_external_test",
+        size = "small",
         target_under_test = ":assets_external",
     )
     executorch_operators(
@@ -379,6 +394,7 @@ def apps_test_suite(name):
     )
     _operators_test(
         name = "operators_test",
+        size = "small",
         target_under_test = ":operators.shared",
     )
 

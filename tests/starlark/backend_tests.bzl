@@ -91,10 +91,12 @@ def backend_test_suite(name):
     )
     _calibration_test(
         name = "calibration_test",
+        size = "small",
         target_under_test = ":lower_calibrated.shared",
     )
     _images_test(
         name = "export_images_test",
+        size = "small",
         target_under_test = ":export_images.shared",
     )
 

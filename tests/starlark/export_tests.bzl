@@ -102,6 +102,7 @@ def export_test_suite(name):
     )
     _options_test(
         name = "export_embedding_options_test",
+        size = "small",
         options = json.encode({
             "batch_size": 1,
             "custom_ops": [],
@@ -123,14 +124,17 @@ def export_test_suite(name):
     )
     _export_test(
         name = "export_test",
+        size = "small",
         target_under_test = ":export.shared",
     )
     _hermetic_test(
         name = "export_hermetic_test",
+        size = "small",
         target_under_test = ":export.shared",
     )
     _options_test(
         name = "export_default_options_test",
+        size = "small",
         options = json.encode({
             "batch_size": 1,
             "custom_ops": [],
@@ -146,6 +150,7 @@ def export_test_suite(name):
     )
     _options_test(
         name = "export_all_options_test",
+        size = "small",
         options = json.encode({
             "batch_size": 2,
             "custom_ops": ["custom_kv_cache", "custom_sdpa"],

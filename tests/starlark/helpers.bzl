@@ -55,6 +55,7 @@ def refusal_test(name, rule, words, **attributes):
     )
     _refusal_test(
         name = name,
+        size = "small",
         target_under_test = ":" + subject,
         words = ["ERROR in //{}:{}:".format(native.package_name(), subject)] + words,
     )

@@ -248,6 +248,7 @@ def hf_model_test_suite(name):
     for test_name, test in tests.items():
         test(
             name = test_name,
+            size = "small",
             target_under_test = ":{}.shared".format(test_name.removesuffix("_test")),
         )
 
@@ -255,6 +256,7 @@ def hf_model_test_suite(name):
     for model, size in weight_bytes.items():
         _weight_bytes_test(
             name = model + "_weight_bytes_test",
+            size = "small",
             target_under_test = ":" + model,
             weight_bytes = str(size),
         )

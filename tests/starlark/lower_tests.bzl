@@ -176,22 +176,27 @@ def lower_test_suite(name):
     )
     _packages_test(
         name = "lower_packages_test",
+        size = "small",
         target_under_test = ":lower_packages.shared",
     )
     _lower_test(
         name = "lower_test",
+        size = "small",
         target_under_test = ":lower.shared",
     )
     _external_data_test(
         name = "lower_external_test",
+        size = "small",
         target_under_test = ":lower_external.shared",
     )
     _options_test(
         name = "lower_options_test",
+        size = "small",
         target_under_test = ":lower_options.shared",
     )
     _device_test(
         name = "device_test",
+        size = "small",
         target_under_test = "//executorch/devices:android_arm64_xnnpack",
     )
 

@@ -1,5 +1,6 @@
 """Tests of what actions tell the scheduler about their memory."""
 
+load("@bazel_skylib//lib:partial.bzl", "partial")
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load("//executorch/private/actions:memory.bzl", "RESOURCE_SETS", "memory_of_weights")
 
@@ -43,4 +44,8 @@ def memory_test_suite(name):
     Args:
         name: name of the test suite.
     """
-    unittest.suite(name, _of_weights_test, _resource_sets_test)
+    unittest.suite(
+        name,
+        partial.make(_of_weights_test, size = "small"),
+        partial.make(_resource_sets_test, size = "small"),
+    )

@@ -160,12 +160,29 @@ def release_test_suite(name):
         tags = ["manual"],
     )
 
-    _release_test(name = "release_test", target_under_test = ":release.shared")
-    _statements_test(name = "release_statements_test", target_under_test = ":licensed_program.shared")
-    _hub_test(name = "release_from_hub_test", target_under_test = ":from_hub.shared")
-    _denied_test(name = "release_denied_test", target_under_test = ":licensed_model.shared")
+    _release_test(
+        name = "release_test",
+        size = "small",
+        target_under_test = ":release.shared",
+    )
+    _statements_test(
+        name = "release_statements_test",
+        size = "small",
+        target_under_test = ":licensed_program.shared",
+    )
+    _hub_test(
+        name = "release_from_hub_test",
+        size = "small",
+        target_under_test = ":from_hub.shared",
+    )
+    _denied_test(
+        name = "release_denied_test",
+        size = "small",
+        target_under_test = ":licensed_model.shared",
+    )
     _gathered_test(
         name = "release_gathered_test",
+        size = "small",
         kind = "Apache-2.0",
         target_under_test = ":licensed_program",
     )

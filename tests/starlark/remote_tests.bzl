@@ -33,7 +33,10 @@ def remote_test_suite(name):
     """
     device = "//executorch/devices:host_x86_64_xnnpack"
     words = ["remote = \"never\" is not known.", "Write \"default\", \"no_upload\" or \"local\"."]
-    _requirements_test(name = "remote_requirements_test")
+    _requirements_test(
+        name = "remote_requirements_test",
+        size = "small",
+    )
     refusal_test(
         name = "remote_export_test",
         max_cache_len = 64,
@@ -68,6 +71,7 @@ def remote_test_suite(name):
     for target in ["export", "lowerings"]:
         _reaches_test(
             name = "remote_model_{}_test".format(target),
+            size = "small",
             target_under_test = ":remote_model_" + target,
         )
 

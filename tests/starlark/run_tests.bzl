@@ -78,6 +78,7 @@ def run_test_suite(name):
     here = "_main/tests/starlark/"
     _params_test(
         name = "parity_params_test",
+        size = "small",
         params = [
             "parity",
             "--target",
@@ -101,6 +102,7 @@ def run_test_suite(name):
     )
     _params_test(
         name = "generate_params_test",
+        size = "small",
         params = [
             "generate",
             "--target",
@@ -134,12 +136,14 @@ def run_test_suite(name):
     )
     _tiny_test(
         name = "tiny_test",
+        size = "small",
         files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"],
         seed = "7",
         target_under_test = ":tiny.shared",
     )
     _tiny_test(
         name = "tiny_sharded_test",
+        size = "small",
         files = [
             "config.json",
             "generation_config.json",

@@ -157,6 +157,7 @@ def transitions_test_suite(name):
     )
     _one_export_test(
         name = "one_export_for_three_platforms_test",
+        size = "small",
         target_under_test = ":app",
     )
     _folder_of(
@@ -201,6 +202,7 @@ def transitions_test_suite(name):
     for target, expected in found.items():
         _found_test(
             name = "found_{}_test".format(target),
+            size = "small",
             files = expected.files,
             groups = expected.groups,
             target_under_test = ":" + target,

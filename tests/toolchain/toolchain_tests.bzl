@@ -69,6 +69,7 @@ def toolchain_test_suite(name):
     )
     _fields_test(
         name = "undeclared_packages_stay_on_this_machine_test",
+        size = "small",
         execution_requirements = {"no-remote-exec": "1"},
         target_under_test = ":undeclared",
     )
@@ -82,6 +83,7 @@ def toolchain_test_suite(name):
     )
     _fields_test(
         name = "declared_packages_are_inputs_test",
+        size = "small",
         packages = ["package.py"],
         target_under_test = ":declared",
     )
