@@ -93,6 +93,13 @@ _NOT_GRAPH = frozenset(
 )
 
 
+# What models that generate no text may read of these: the token at which a text's vector is taken,
+# the length of a spectrogram (Audio Spectrogram Transformer), what logits are divided by (TAPAS).
+_READ_BY_ENCODERS = frozenset(
+    {"bos_token_id", "eos_token_id", "decoder_start_token_id", "max_length", "temperature"}
+)
+
+
 def size(config: Mapping[str, Any], name: str) -> int | None:
     """The size called `name` in config.json, under any of its names.
 
@@ -196,7 +203,8 @@ def normalized(config: Mapping[str, Any], dtype: str, task: str = GENERATION) ->
         dtype: torch's name of the dtype to record where the config has none.
         task: what the model is for.
     """
-    kept = {key: value for key, value in config.items() if key not in _NOT_GRAPH}
+    dropped = _NOT_GRAPH if task == GENERATION else _NOT_GRAPH - _READ_BY_ENCODERS
+    kept = {key: value for key, value in config.items() if key not in dropped}
     labels = config.get("id2label")
     if task != GENERATION and isinstance(labels, Mapping):
         # A graph depends on the number of classes, not on their names.

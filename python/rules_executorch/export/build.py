@@ -144,7 +144,12 @@ def read_parameters(program: ExportedProgram, model: torch.nn.Module) -> list[di
     signature = program.graph_signature
     places = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     shared = {PREFIX + name: PREFIX + kept for name, kept in ties(model).items()}
-    used = [places[node.name] for node in program.graph.nodes if node.users and node.name in places]
+    # Strict tracing leaves what nothing uses in the graph; lowering drops it.
+    live: set[torch.fx.Node] = set()
+    for node in reversed(program.graph.nodes):
+        if node in live or (node.op != "placeholder" and node.is_impure()):
+            live.update(node.all_input_nodes)
+    used = [places[node.name] for node in live if node.name in places]
     read = {shared.get(name, name) for name in used}
     return [
         {

@@ -122,6 +122,12 @@ def test_normalized_drops_what_does_not_shape_the_graph() -> None:
     assert configs.normalized(GOOD, "float16") == {**GOOD, "dtype": "float16"}
 
 
+def test_normalized_keeps_what_an_encoder_reads() -> None:
+    read = {"eos_token_id": 2, "max_length": 1024, "temperature": 0.5}
+    kept = configs.normalized({**GOOD, **read, "top_k": 3}, "float32", "feature-extraction")
+    assert kept == {**GOOD, **read, "dtype": "float32"}
+
+
 def test_two_fine_tunes_have_one_config() -> None:
     one = configs.normalized({**GOOD, "_name_or_path": "a", "eos_token_id": 2}, "float32")
     other = configs.normalized({**GOOD, "_name_or_path": "b", "eos_token_id": [3, 4]}, "float32")

@@ -24,7 +24,11 @@ PYTHON = Path(__file__).parent.parent.parent.parent / "python"
 EXPECTED = Path(__file__).parent / "expected"
 
 REFUSED_CASES = {"missing-shard", "remote-code"}
-BUILT = sorted(p.name for p in CASES.iterdir() if p.is_dir() and p.name not in REFUSED_CASES)
+BUILT = sorted(
+    path.parent.name
+    for path in CASES.glob("*/config.json")
+    if "ForCausalLM" in path.read_text() and path.parent.name not in REFUSED_CASES
+)
 TINY = ("llama", "gemma3", "qwen2")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from rules_executorch.checkpoint.architecture import positions_after_padding
 from rules_executorch.checkpoint.config import max_positions
 from rules_executorch.checkpoint.tasks import TASKS
 from rules_executorch.common.errors import UserError
@@ -104,7 +105,7 @@ def example_inputs(
     if model.main_input_name == IMAGES:
         pixels = _pixels(model.config, options, dtype)
         return {IMAGES: pixels}, None, 0
-    bound = _positions(model.config, options)
+    bound = _positions(model, options)
     dynamic = options.dynamic_seq_len and bound > 1
     length = min(3, bound) if dynamic else bound
     shape = (options.batch_size, length)
@@ -130,8 +131,11 @@ def _pixels(config: PreTrainedConfig, options: ExportOptions, dtype: str) -> tor
     return torch.zeros(options.batch_size, channels, size, size, dtype=DTYPES[dtype])
 
 
-def _positions(config: PreTrainedConfig, options: ExportOptions) -> int:
+def _positions(model: PreTrainedModel, options: ExportOptions) -> int:
+    config = model.config
     limit = max_positions(config)
+    if limit is not None:
+        limit -= positions_after_padding(model)
     length = options.max_seq_len or limit
     if length is None:
         raise UserError(
