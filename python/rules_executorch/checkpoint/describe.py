@@ -135,7 +135,10 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
         pad_ids=ids("pad"),
         vocab_size=vocab_size,
         tokenizer_description=tokenizer.describe(
-            sources.tokenizer, sources.tokenizer_config, sources.chat_template
+            sources.tokenizer,
+            sources.tokenizer_config,
+            sources.chat_template,
+            sources.sentencepiece,
         ),
         tied=_is_tied(reduced, names),
         num_parameters=sum(math.prod(weights.shape(name)) for name in names),

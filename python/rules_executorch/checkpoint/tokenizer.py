@@ -134,13 +134,26 @@ def chat_template(settings: Mapping[str, Any], template_path: str | None) -> str
 
 
 def describe(
-    tokenizer_path: str | None, settings_path: str | None, template_path: str | None
+    tokenizer_path: str | None,
+    settings_path: str | None,
+    template_path: str | None,
+    sentencepiece_path: str | None = None,
 ) -> TokenizerDescription:
     """The tokenizer's part of model.json.
 
     Raises:
-        UserError: see `read`, `read_settings` and `chat_template`.
+        UserError: see `read`, `read_settings` and `chat_template`; or the tokenizer is there as a
+            model of SentencePiece alone.
     """
+    if tokenizer_path is None and sentencepiece_path is not None:
+        raise UserError(
+            f"The tokenizer is there as {sentencepiece_path} alone, a model of SentencePiece, and"
+            " how it is to be read depends on the architecture.",
+            instead="Write a tokenizer.json once, where transformers, sentencepiece and protobuf"
+            ' are installed, and add it to `srcs` of the hf_model: python -c "import transformers'
+            " as t; t.AutoTokenizer.from_pretrained('FOLDER').save_pretrained('FOLDER')\". A model"
+            " that needs no tokenizer is built without the file.",
+        )
     template = chat_template(read_settings(settings_path), template_path)
     if tokenizer_path is None:
         return TokenizerDescription(None, None, template is not None)

@@ -91,3 +91,15 @@ def test_describe(tmp_path: Path) -> None:
     assert (found.kind, found.vocab_size, found.chat_template) == ("tokenizer.json", 6, True)
     nothing = tokenizer.describe(None, None, None)
     assert (nothing.kind, nothing.vocab_size, nothing.chat_template) == (None, None, False)
+
+
+def test_a_model_of_sentencepiece_alone_is_refused() -> None:
+    with pytest.raises(UserError, match="as m/spiece.model alone") as caught:
+        tokenizer.describe(None, None, None, "m/spiece.model")
+    assert "AutoTokenizer" in (caught.value.instead or "")
+
+
+def test_a_model_of_sentencepiece_beside_tokenizer_json(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text('{"model": {"vocab": {"a": 0, "b": 1}}}')
+    assert tokenizer.describe(str(path), None, None, "m/spiece.model").vocab_size == 2
