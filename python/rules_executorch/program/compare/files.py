@@ -34,13 +34,13 @@ def compare_files(first: str, second: str) -> list[str]:
     """
     if os.path.getsize(first) == os.path.getsize(second) and sha256(first) == sha256(second):
         return []
-    compare = _KINDS.get(os.path.splitext(first)[1], _compare_plain)
+    compare = _KINDS.get(os.path.splitext(first)[1], _compare_bytes)
     try:
         found = list(compare(first, second))
     except (UserError, ValueError, OSError, zipfile.BadZipFile, tarfile.TarError):
         # One of them is not what its name says, so only the bytes can be compared.
         found = []
-    return found or list(_compare_plain(first, second))
+    return found or list(_compare_bytes(first, second))
 
 
 def _programs(first: str, second: str) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _program_data(first: str, second: str) -> Iterator[str]:
     yield from compare_data(first, second)
 
 
-def _compare_plain(first: str, second: str) -> Iterator[str]:
+def _compare_bytes(first: str, second: str) -> Iterator[str]:
     contents = []
     for path in (first, second):
         with open(path, "rb") as file:
