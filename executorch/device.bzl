@@ -20,6 +20,12 @@ Provider: `ExecutorchDeviceInfo`.
 
 load("//executorch/private/checks:limits.bzl", "limit_values")
 load("//executorch/private/rules:device.bzl", _executorch_device = "executorch_device")
+load("//executorch/private/tables:backends.bzl", "BACKENDS")
+
+def _group(backend):
+    """The packages that a backend needs, by a label of this module; an unknown one is refused later."""
+    group = BACKENDS[backend].packages if backend in BACKENDS else None
+    return Label("@executorch_toolchains//:" + group) if group else None
 
 def executorch_device(
         name,
@@ -43,8 +49,9 @@ def executorch_device(
             strings, lists of strings. A name that the backend does not have is an error.
         constraint_values: what an app's platform must have for a program of this device to fit.
             Empty fits every platform.
-        packages: what a backend needs beside ExecuTorch itself, for example
-            `@executorch_toolchains//:coreml`; installed when something is lowered for the device.
+        packages: an `executorch_toolchain` with what the backend needs beside ExecuTorch itself. By
+            default the group of the backend (docs/backends.md), which comes with the ruleset and is
+            installed when something is lowered for the device.
         max_program_bytes: the most that a `.pte` may have, together with its `.ptd` if there is
             one. This and `max_planned_bytes` are what an `executorch_budget_test` of a program for
             the device checks, unless it says otherwise.
@@ -69,7 +76,7 @@ def executorch_device(
         backend = backend,
         options_json = json.encode(options),
         constraint_values = constraint_values,
-        packages = packages,
+        packages = packages or _group(backend),
         custom_ops = {None: "", False: "no", True: "yes"}[custom_ops],
         **(limit_values(max_program_bytes, max_planned_bytes, allowed_operators, runtime_operators) | kwargs)
     )

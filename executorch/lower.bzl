@@ -64,8 +64,8 @@ def executorch_lower(
             it, which are enough to try a device and not to ship a model.
         external_data: whether the weights go into a `.ptd` beside the program, which the app gives
             to the runtime with it. Programs with the same weights, of another cache length for
-            example, have the same one. For backends whose delegates ask for weights by name: mlx,
-            portable, vulkan, webgpu, xnnpack.
+            example, have the same one. For backends whose delegates ask for weights by name, which
+            docs/backends.md lists.
         memory: that the action may take: `1g`, `2g`, `4g` and so on up to `256g`, or `auto`: 2.5
             times the weights as they are lowered and 1 GiB, where the checkpoint is from the module
             extension, whose lock file has sizes, and 4g otherwise. Bazel starts no more actions at

@@ -75,11 +75,13 @@ def backend_test_suite(name):
         name = "npu",
         backend = "ethos_u",
         options = {"target": "ethos-u85-256"},
+        packages = ":packages",
         tags = ["manual"],
     )
     executorch_device(
         name = "intel",
         backend = "openvino",
+        packages = ":packages",
         tags = ["manual"],
     )
     executorch_lower(
@@ -198,6 +200,7 @@ def backend_test_suite(name):
         rule = executorch_device,
         backend = "coreml",
         options = {"compute_units": "npu"},
+        packages = ":packages",
         words = ["options[\"compute_units\"] = \"npu\" is not known.", "\"cpu_and_ne\""],
     )
     refusal_test(

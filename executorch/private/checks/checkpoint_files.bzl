@@ -1,16 +1,9 @@
 """Which file of a checkpoint is what, by its name alone."""
 
 load("//executorch/private/checks:messages.bzl", "display_label", "refuse")
+load("//executorch/private/tables:options.bzl", "PICKLES", "TOKENIZERS")
 
 visibility("//executorch/private/rules")
-
-SENTENCEPIECE = ["tokenizer.model", "spiece.model", "sentencepiece.bpe.model"]
-
-# What torch.save and its kin write. Loading one runs whatever program is inside.
-_PICKLES = [".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth"]
-
-# In the order of preference: the runner reads the first kind that is there.
-_TOKENIZERS = ["tokenizer.json", "tekken.json"] + SENTENCEPIECE
 
 # What says something about the model beside the files with a role of their own.
 _COMPANIONS = [
@@ -38,7 +31,7 @@ _CONVERT = "python -c \"from transformers import AutoModelForCausalLM as M; " + 
 
 def _is_pickle(name):
     lower = name.lower()
-    for extension in _PICKLES:
+    for extension in PICKLES:
         if lower.endswith(extension):
             return True
     return False
@@ -232,7 +225,7 @@ def classify(ctx, files):
             "srcs has no config.json, and without it safetensors are numbers without an architecture.",
             "Add the checkpoint's config.json.",
         )
-    tokenizers = [top[name] for name in _TOKENIZERS if name in top]
+    tokenizers = [top[name] for name in TOKENIZERS if name in top]
     readmes = [top[name] for name in sorted(top) if _is_readme(name)]
     weights = ggufs or safetensors
     kept = weights + tokenizers + [file for file in named.values() if file]

@@ -4,7 +4,7 @@ load("//executorch/private/checks:limits.bzl", "LIMIT_ATTRS", "has_operators", "
 load("//executorch/private/checks:messages.bzl", "check_one_of", "refuse")
 load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDeviceInfo")
 load("//executorch/private/providers:executorch_toolchain_info.bzl", "ExecutorchToolchainInfo")
-load("//executorch/private/tables:backends.bzl", "BACKENDS", "CPU_BACKENDS")
+load("//executorch/private/tables:backends.bzl", "BACKENDS")
 load("//executorch/private/tables:options.bzl", "CUSTOM_KERNELS")
 
 visibility("//executorch")
@@ -29,12 +29,12 @@ def _check_option(ctx, backend, name, value):
 
 def _custom_ops(ctx, operators):
     """Whether models that generate text are to call the operators of the LLM extension."""
-    backend = ctx.attr.backend
     if ctx.attr.custom_ops:
         return ctx.attr.custom_ops == "yes"
-    if backend not in CPU_BACKENDS:
+    usual = BACKENDS[ctx.attr.backend].custom_kernels
+    if usual == None:
         return False
-    return has_operators(operators, CUSTOM_KERNELS) if operators else CPU_BACKENDS[backend]
+    return has_operators(operators, CUSTOM_KERNELS) if operators else usual
 
 def _executorch_device_impl(ctx):
     backend = ctx.attr.backend

@@ -12,13 +12,17 @@ load("//executorch/private/providers:executorch_device_info.bzl", "ExecutorchDev
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 load("//executorch/private/providers:exported_program_info.bzl", "ExportedProgramInfo")
 load("//executorch/private/rules:operators.bzl", "select_operators")
-load("//executorch/private/tables:backends.bzl", "BACKENDS", "CALIBRATED_WITH_DATA", "GROUPED_SCHEMES", "GROUP_MULTIPLES")
-load("//executorch/private/tables:options.bzl", "GENERATION")
+load("//executorch/private/tables:backends.bzl", "BACKENDS", "EXTERNAL_DATA_BACKENDS")
+load("//executorch/private/tables:options.bzl", "GENERATION", "GROUPED_QUANTIZATIONS", "TEXT_TASKS")
 
 visibility("//executorch")
 
 # The option of a device for the folder of a vendor's SDK.
 _SDK_ROOT = "sdk_root"
+
+def _varies(exported):
+    """Whether the length of the program's input varies, as far as the task says what it takes."""
+    return exported.dynamic_seq_len and exported.model.task in TEXT_TASKS
 
 def _check_backend(ctx, exported, device):
     """Refuses what the action would refuse as well, before the export runs."""
@@ -49,9 +53,7 @@ def _check_backend(ctx, exported, device):
         refuse(
             ctx,
             "external_data = True, and the backend {} compiles the weights into its delegates, from where they cannot be taken out.".format(backend),
-            "Remove it, or choose a device of one of the backends {}.".format(
-                ", ".join(sorted([name for name, other in BACKENDS.items() if other.external_data])),
-            ),
+            "Remove it, or choose a device of one of the backends {}.".format(", ".join(EXTERNAL_DATA_BACKENDS)),
         )
     generates = exported.model.task == GENERATION
     if generates and not takes.generation:
@@ -63,7 +65,7 @@ def _check_backend(ctx, exported, device):
             ),
             "Export a model of another task, or choose a device of another backend.",
         )
-    if generates and exported.dynamic_seq_len and not takes.dynamic_shapes:
+    if _varies(exported) and not takes.dynamic_shapes:
         refuse(
             ctx,
             "The sequence length of {} varies, and the backend {} takes fixed shapes only.".format(
@@ -88,8 +90,8 @@ def _check_backend(ctx, exported, device):
                 "Export with {} = {}, or choose a device of another backend.".format(name, quoted(known)) if known else "Export without {}, or choose a device of another backend.".format(name),
             )
 
-    multiple = GROUP_MULTIPLES.get(backend, 1)
-    if exported.quantization in GROUPED_SCHEMES and exported.quantization_group_size % multiple:
+    multiple = takes.group_multiple
+    if exported.quantization in GROUPED_QUANTIZATIONS and exported.quantization_group_size % multiple:
         refuse(
             ctx,
             "{} has quantization_group_size = {}, and the backend {} takes groups of {} weights or multiples of it.".format(
@@ -129,7 +131,17 @@ def _check_scheme(ctx, exported, device):
             ),
             "Export a model of another task, or choose a device whose scheme is not calibrated, such as \"int8_dynamic\" of xnnpack.",
         )
-    if device.backend in CALIBRATED_WITH_DATA and not ctx.file.calibration:
+    if _varies(exported):
+        refuse(
+            ctx,
+            "The sequence length of {} varies, and the scheme \"{}\" of {} is calibrated, which takes a program of fixed shapes.".format(
+                display_label(exported.label),
+                scheme,
+                display_label(device.label),
+            ),
+            "Export with dynamic_seq_len = False, or choose a device whose scheme is not calibrated, such as \"int8_dynamic\" of xnnpack.",
+        )
+    if backend.needs_calibration and not ctx.file.calibration:
         refuse(
             ctx,
             "The scheme \"{}\" of {} takes its ranges from inputs, and none are given.".format(scheme, display_label(device.label)),

@@ -6,7 +6,7 @@ load("//executorch/private/checks:messages.bzl", "display_label", "refuse")
 load("//executorch/private/providers:executorch_program_info.bzl", "ExecutorchProgramInfo")
 load("//executorch/private/providers:lowerings_info.bzl", "LoweringsInfo")
 load("//executorch/private/rules:parity_test.bzl", "parity_arguments")
-load("//executorch/private/tables:backends.bzl", "HOST_BACKENDS")
+load("//executorch/private/tables:backends.bzl", "BACKENDS")
 
 visibility("//executorch")
 
@@ -15,7 +15,7 @@ def _executorch_model_test_impl(ctx):
     for target in ctx.attr.lowerings:
         lowered = target[LoweringsInfo]
         for one in lowered.distinct:
-            if one.device.backend in HOST_BACKENDS:
+            if BACKENDS[one.device.backend].runs_on_host:
                 command, arguments = "parity", parity_arguments(one.files, one.exported, ctx.attr.tolerance)
             else:
                 command, arguments = "inspect", [one.files.program]
@@ -47,7 +47,7 @@ executorch_model_test = rule(
 
 def _executorch_host_program_impl(ctx):
     for target in ctx.attr.programs:
-        if target[ExecutorchProgramInfo].device.backend in HOST_BACKENDS:
+        if BACKENDS[target[ExecutorchProgramInfo].device.backend].runs_on_host:
             return [
                 target[DefaultInfo],
                 target[OutputGroupInfo],

@@ -1,53 +1,48 @@
-"""What the rules know of the backends, so that a mistake is refused before anything is built.
+"""What each backend can, so that a mistake is refused before anything is built.
 
-The Python registry (`rules_executorch/backends`) says the same, and a test compares the two.
+Written by `bazel run //tools/tables:update`; the fields are those of `Capabilities` in
+python/rules_executorch/backends/capabilities.py. `packages` is the group of the toolchain that it
+needs. An option has its type or, where few strings will do, those.
 """
 
-visibility("//executorch/private/rules")
+visibility("//executorch/...")
 
-# Name of the backend: dtypes of the programs it takes parts of; quantization schemes of linear layers
-# and of embeddings that it has kernels for; values of its option `scheme` that are calibrated, and
-# the one taken without; whether it takes a sequence length that varies, weights in a data file, and
-# programs that generate text; and for each option its type or, where few strings will do, those.
 BACKENDS = {
     "coreml": struct(
         dtypes = ["float32", "float16"],
         schemes = ["4w", "8w"],
+        group_multiple = 1,
         embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = False,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = "coreml",
         options = {
-            "compute_precision": [
-                "float16",
-                "float32",
-            ],
-            "compute_units": [
-                "all",
-                "cpu_and_gpu",
-                "cpu_and_ne",
-                "cpu_only",
-            ],
-            "deployment_target": [
-                "iOS18",
-                "iOS26",
-                "macOS15",
-                "macOS26",
-            ],
+            "compute_precision": ["float16", "float32"],
+            "compute_units": ["all", "cpu_and_gpu", "cpu_and_ne", "cpu_only"],
+            "deployment_target": ["iOS18", "iOS26", "macOS15", "macOS26"],
             "scheme": ["int8_weights"],
         },
     ),
     "cortex_m": struct(
         dtypes = ["float32"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = ["int8"],
+        needs_calibration = False,
         default_scheme = "int8",
         dynamic_shapes = False,
         external_data = False,
         generation = False,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = "arm",
         options = {
             "scheme": ["int8"],
             "target": [
@@ -64,12 +59,17 @@ BACKENDS = {
     "ethos_u": struct(
         dtypes = ["float32"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = ["int8"],
+        needs_calibration = False,
         default_scheme = "int8",
         dynamic_shapes = False,
         external_data = False,
         generation = False,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = "arm",
         options = {
             "memory_mode": "string",
             "scheme": ["int8"],
@@ -92,103 +92,123 @@ BACKENDS = {
     "mediatek": struct(
         dtypes = ["float32"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = False,
         external_data = False,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {
-            "platform": [
-                "mt6989",
-                "mt6991",
-                "mt6993",
-            ],
+            "platform": ["mt6989", "mt6991", "mt6993"],
         },
     ),
     "mlx": struct(
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = ["4w", "8w"],
+        group_multiple = 32,
         embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {},
     ),
     "openvino": struct(
         dtypes = ["float32", "float16"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = False,
         external_data = False,
         generation = True,
+        runs_on_host = True,
+        custom_kernels = None,
+        packages = "openvino",
         options = {
-            "device": [
-                "CPU",
-                "GPU",
-                "NPU",
-            ],
+            "device": ["CPU", "GPU", "NPU"],
         },
     ),
     "portable": struct(
         dtypes = ["float32", "float16", "bfloat16"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = ["4w", "8w"],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
         generation = True,
+        runs_on_host = True,
+        custom_kernels = False,
+        packages = None,
         options = {},
     ),
     "qualcomm": struct(
         dtypes = ["float32", "float16"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = False,
         external_data = False,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {
             "sdk_root": "string",
-            "soc": [
-                "SM8550",
-                "SM8650",
-                "SM8750",
-            ],
+            "soc": ["SM8550", "SM8650", "SM8750"],
         },
     ),
     "samsung": struct(
         dtypes = ["float32"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = False,
         external_data = False,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {
-            "chipset": [
-                "E9955",
-                "E9965",
-            ],
+            "chipset": ["E9955", "E9965"],
             "sdk_root": "string",
         },
     ),
     "tosa": struct(
         dtypes = ["float32"],
         schemes = [],
+        group_multiple = 1,
         embedding_schemes = [],
         calibrated_schemes = ["int8"],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = False,
         external_data = False,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = "arm",
         options = {
             "scheme": ["int8"],
         },
@@ -196,84 +216,68 @@ BACKENDS = {
     "vulkan": struct(
         dtypes = ["float32", "float16"],
         schemes = ["8da4w", "4w"],
+        group_multiple = 1,
         embedding_schemes = ["4w"],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {
             "force_fp16": "bool",
             "require_dynamic_shapes": "bool",
             "skip_bool_tensors": "bool",
             "small_texture_limits": "bool",
-            "storage": [
-                "texture_3d",
-                "texture_2d",
-                "buffer",
-            ],
+            "storage": ["texture_3d", "texture_2d", "buffer"],
         },
     ),
     "webgpu": struct(
         dtypes = ["float32", "float16"],
         schemes = ["8da4w", "4w"],
+        group_multiple = 1,
         embedding_schemes = ["4w"],
         calibrated_schemes = [],
+        needs_calibration = False,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
         generation = True,
+        runs_on_host = False,
+        custom_kernels = None,
+        packages = None,
         options = {
             "force_fp16": "bool",
             "require_dynamic_shapes": "bool",
             "skip_bool_tensors": "bool",
             "small_texture_limits": "bool",
-            "storage": [
-                "texture_3d",
-                "texture_2d",
-                "buffer",
-            ],
+            "storage": ["texture_3d", "texture_2d", "buffer"],
         },
     ),
     "xnnpack": struct(
         dtypes = ["float32", "float16"],
         schemes = ["8da4w", "8da8w"],
+        group_multiple = 32,
         embedding_schemes = ["4w", "8w"],
         calibrated_schemes = ["int8"],
+        needs_calibration = True,
         default_scheme = "",
         dynamic_shapes = True,
         external_data = True,
         generation = True,
+        runs_on_host = True,
+        custom_kernels = True,
+        packages = None,
         options = {
             "non_static_weights": "bool",
             "per_op_mode": "bool",
-            "scheme": [
-                "int8",
-                "int8_dynamic",
-            ],
+            "scheme": ["int8", "int8_dynamic"],
         },
     ),
 }
 
-# Backends whose programs call kernels on the CPU, and whether an app's runtime is taken to have
-# those of ExecuTorch's LLM extension where a device says nothing of it: ExecuTorch's packages for
-# phones have them, and the runtime of a microcontroller does not.
-CPU_BACKENDS = {
-    "portable": False,
-    "xnnpack": True,
-}
-
-# Backends whose programs the runtime of the toolchain runs on the machine of a build.
-HOST_BACKENDS = ["portable", "xnnpack", "openvino"]
-
-# Of backends with calibrated schemes, those that random inputs do not do for.
-CALIBRATED_WITH_DATA = ["xnnpack"]
-
-# What the group size of a quantized weight has to be a multiple of; 1 for other backends.
-GROUP_MULTIPLES = {
-    "mlx": 32,
-    "xnnpack": 32,
-}
-
-# Schemes that store weights in groups.
-GROUPED_SCHEMES = ["4w", "8da4w"]
+# Those whose weights can be in a data file beside the program.
+EXTERNAL_DATA_BACKENDS = ["mlx", "portable", "vulkan", "webgpu", "xnnpack"]

@@ -1,15 +1,21 @@
-"""Values that the options of the actions may have; a test compares them with the schemas."""
+"""Values that the options of the actions may have, and names of files.
+
+Written by `bazel run //tools/tables:update`.
+"""
 
 visibility("//executorch/...")
 
 GENERATION = "text-generation"
 
 TASKS = [
-    GENERATION,
+    "text-generation",
     "feature-extraction",
     "image-classification",
     "text-classification",
 ]
+
+# Those whose models take nothing but texts.
+TEXT_TASKS = ["text-generation", "text-classification"]
 
 DTYPES = ["auto", "float32", "float16", "bfloat16"]
 
@@ -24,9 +30,32 @@ CUSTOM_KERNELS = ["llama::update_cache.out", "llama::custom_sdpa.out"]
 
 QUANTIZATIONS = ["8da4w", "8da8w", "4w", "8w"]
 
+# Those that store weights in groups.
+GROUPED_QUANTIZATIONS = ["8da4w", "4w"]
+
 EMBEDDING_QUANTIZATIONS = ["4w", "8w"]
 
 # Schemes of torchao that no backend here has kernels for, and why.
 OTHER_QUANTIZATIONS = {
     "fpa4w": "is for ExecuTorch's Metal backend alone, which lowers on macOS only and is none of the backends here",
 }
+
+# What torch.save and its kin write: loading it runs what is inside.
+PICKLES = [
+    ".bin",
+    ".ckpt",
+    ".joblib",
+    ".pickle",
+    ".pkl",
+    ".pt",
+    ".pth",
+]
+
+# In the order of preference: the first that is there is read.
+TOKENIZERS = [
+    "tokenizer.json",
+    "tekken.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+]

@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+import pkgutil
+from collections.abc import Iterable
 from typing import Any
 
-from rules_executorch.backends.backend import Backend, Needs
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.needs import Needs
 from rules_executorch.common.errors import UserError
 
 __all__ = [
     "Backend",
     "NAMES",
     "Needs",
-    "RUNTIME_LIBRARIES",
     "check_options",
     "find_backend",
+    "library_backends",
     "prepare_runtime",
 ]
 
-NAMES: tuple[str, ...] = (
-    "portable",
-    "xnnpack",
-    "coreml",
-    "cortex_m",
-    "ethos_u",
-    "mediatek",
-    "mlx",
-    "openvino",
-    "qualcomm",
-    "samsung",
-    "tosa",
-    "vulkan",
-    "webgpu",
-)
-"""Each has a module of its name here, with a `BACKEND`."""
+_SHARED = ("arm", "backend", "capabilities", "needs", "passes")
+"""What lies here and is no backend."""
 
-RUNTIME_LIBRARIES: Mapping[str, str] = {"OpenvinoBackend": "openvino"}
-"""Backends, as the runtime registers them, that load a vendor's library, to their name here."""
+NAMES: tuple[str, ...] = tuple(
+    sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _SHARED)
+)
+"""Each is a module here, with a `BACKEND` of its name; it loads neither torch nor executorch."""
 
 
 def find_backend(name: str) -> Backend:
@@ -54,15 +44,22 @@ def find_backend(name: str) -> Backend:
     return importlib.import_module(f"{__name__}.{name}").BACKEND
 
 
+def library_backends() -> list[str]:
+    """Backends that load a vendor's library, as the runtime registers them."""
+    backends = map(find_backend, NAMES)
+    return [found.runtime_name for found in backends if found.runtime_variables is not None]
+
+
 def prepare_runtime(runtime_names: Iterable[str]) -> None:
     """Lets the runtime of this process find the libraries of the backends of a program.
 
     Args:
         runtime_names: the program's backends, as the runtime registers them.
     """
-    for name in runtime_names:
-        if name in RUNTIME_LIBRARIES:
-            find_backend(RUNTIME_LIBRARIES[name]).prepare_runtime()
+    wanted = set(runtime_names)
+    for backend in map(find_backend, NAMES):
+        if backend.runtime_name in wanted:
+            backend.prepare_runtime()
 
 
 def check_options(backend: Backend, options: dict[str, Any]) -> None:

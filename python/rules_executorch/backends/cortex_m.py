@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import arm
 from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
 
 if TYPE_CHECKING:
     from executorch.exir import EdgeCompileConfig, EdgeProgramManager
@@ -42,7 +43,7 @@ def _quantizer(options: Mapping[str, Any]) -> Quantizer:
     return CortexMQuantizer(use_explicit_layout=True)
 
 
-def _finish(edge: EdgeProgramManager, options: Mapping[str, Any]) -> EdgeProgramManager:
+def _call_cmsis_nn(edge: EdgeProgramManager, options: Mapping[str, Any]) -> None:
     from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
     from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 
@@ -51,7 +52,6 @@ def _finish(edge: EdgeProgramManager, options: Mapping[str, Any]) -> EdgeProgram
         edge._edge_programs[name] = CortexMPassManager(
             edge.exported_program(name), target_config=target, use_explicit_layout=True
         ).transform()
-    return edge
 
 
 BACKEND = Backend(
@@ -60,25 +60,20 @@ BACKEND = Backend(
     dtypes=("float32",),
     partitioners=lambda options: [],
     compile_config=_compile_config,
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "scheme": arm.scheme(arm.INT8),
-            "target": {
-                "enum": list(TARGETS),
-                "type": "string",
-                "description": "The processor, which sets the sizes of scratch memory; cortex-m55 "
-                "by default.",
-            },
-        },
-    },
+    options=(
+        arm.scheme(arm.INT8),
+        Option(
+            "target",
+            "The processor, which sets the sizes of scratch memory; cortex-m55 by default.",
+            values=TARGETS,
+        ),
+    ),
     needs=arm.NEEDS,
     dynamic_shapes=False,
     generation=False,
     quantizer=_quantizer,
     calibrated_schemes=(arm.INT8,),
     default_scheme=arm.INT8,
-    finish=_finish,
     operators="cortex_m",
+    after=(_call_cmsis_nn,),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import arm
 from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
 
 if TYPE_CHECKING:
     from executorch.backends.arm.ethosu import EthosUCompileSpec
@@ -60,30 +61,24 @@ BACKEND = Backend(
     runtime_name="EthosUBackend",
     dtypes=("float32",),
     partitioners=_partitioners,
-    compile_config=arm.compile_config,
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "memory_mode": {
-                "type": "string",
-                "description": "A memory mode of vela's configuration, for example Shared_Sram or "
-                "Dedicated_Sram; by default the one usual for the processor.",
-            },
-            "scheme": arm.scheme(arm.INT8),
-            "system_config": {
-                "type": "string",
-                "description": "A system configuration of vela's, for example "
-                "Ethos_U55_High_End_Embedded; by default the one usual for the processor.",
-            },
-            "target": {
-                "enum": list(TARGETS),
-                "type": "string",
-                "description": "The processor and its multiply-accumulate units; ethos-u55-128 by "
-                "default.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "memory_mode",
+            "A memory mode of vela's configuration, for example Shared_Sram or "
+            "Dedicated_Sram; by default the one usual for the processor.",
+        ),
+        arm.scheme(arm.INT8),
+        Option(
+            "system_config",
+            "A system configuration of vela's, for example "
+            "Ethos_U55_High_End_Embedded; by default the one usual for the processor.",
+        ),
+        Option(
+            "target",
+            "The processor and its multiply-accumulate units; ethos-u55-128 by default.",
+            values=TARGETS,
+        ),
+    ),
     needs=arm.NEEDS,
     dynamic_shapes=False,
     generation=False,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
-from rules_executorch.backends.backend import Backend, Needs
+from rules_executorch.backends import passes
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import Needs
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -31,19 +32,13 @@ BACKEND = Backend(
     runtime_name="NeuropilotBackend",
     dtypes=("float32",),
     partitioners=_partitioners,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "platform": {
-                "enum": list(PLATFORMS),
-                "type": "string",
-                "description": "The chip: mt6989 is Dimensity 9300, mt6991 9400, mt6993 9500; "
-                "mt6991 by default.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "platform",
+            "The chip: mt6989 is Dimensity 9300, mt6991 9400, mt6993 9500; mt6991 by default.",
+            values=PLATFORMS,
+        ),
+    ),
     needs=Needs(
         sdk="MediaTek's NeuroPilot Express SDK",
         modules=("mtk_converter", "mtk_neuron"),
@@ -52,6 +47,8 @@ BACKEND = Backend(
         "own, and register it with executorch_toolchain.",
     ),
     dynamic_shapes=False,
-    drops_dead_state=True,
-    computes_tanh_gelu=False,
+    before=(
+        passes.drop_overwritten_buffers,
+        passes.spell_out_gelu,
+    ),
 )

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
 from rules_executorch.action.quiet import quiet_loading
-from rules_executorch.backends.backend import Backend, Needs
+from rules_executorch.backends import passes
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import Needs
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -49,22 +50,22 @@ BACKEND = Backend(
     name="openvino",
     runtime_name="OpenvinoBackend",
     dtypes=("float32", "float16"),
+    runs_on_host=True,
     partitioners=_partitioners,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "device": {
-                "enum": ["CPU", "GPU", "NPU"],
-                "type": "string",
-                "description": "The processor that the program is compiled for; CPU by default. "
-                "Another needs its driver where the program is lowered.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "device",
+            "The processor that the program is compiled for; CPU by default. "
+            "Another needs its driver where the program is lowered.",
+            values=(
+                "CPU",
+                "GPU",
+                "NPU",
+            ),
+        ),
+    ),
     needs=Needs(group="openvino", modules=("openvino", "nncf")),
     dynamic_shapes=False,
-    drops_dead_state=True,
     runtime_variables=_runtime_variables,
+    before=(passes.drop_overwritten_buffers,),
 )

@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
-from rules_executorch.backends.backend import SDK_ROOT, Backend, Needs
+from rules_executorch.backends import passes
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import SDK_ROOT, Needs
 from rules_executorch.compat import SPEED, Patch
 
 if TYPE_CHECKING:
@@ -57,23 +58,15 @@ BACKEND = Backend(
     runtime_name="QnnBackend",
     dtypes=("float32", "float16"),
     partitioners=_partitioners,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            SDK_ROOT: {
-                "type": "string",
-                "description": f"The folder of the SDK; {VARIABLE} without it.",
-            },
-            "soc": {
-                "enum": list(SOCS),
-                "type": "string",
-                "description": "The chip: SM8550 is Snapdragon 8 Gen 2, SM8650 8 Gen 3, SM8750 "
-                "8 Elite; SM8650 by default.",
-            },
-        },
-    },
+    options=(
+        Option(SDK_ROOT, f"The folder of the SDK; {VARIABLE} without it."),
+        Option(
+            "soc",
+            "The chip: SM8550 is Snapdragon 8 Gen 2, SM8650 8 Gen 3, SM8750 "
+            "8 Elite; SM8650 by default.",
+            values=SOCS,
+        ),
+    ),
     needs=Needs(
         sdk="the Qualcomm AI Engine Direct SDK (QAIRT)",
         variable=VARIABLE,
@@ -82,8 +75,6 @@ BACKEND = Backend(
         "lib/x86_64-linux-clang has to be on LD_LIBRARY_PATH.",
     ),
     dynamic_shapes=False,
-    drops_dead_state=True,
-    computes_tanh_gelu=False,
     patches=(
         Patch(
             "own_qnn_variable",
@@ -91,5 +82,9 @@ BACKEND = Backend(
             SPEED,
             "the SDK's folder is known to its code by an environment variable",
         ),
+    ),
+    before=(
+        passes.drop_overwritten_buffers,
+        passes.spell_out_gelu,
     ),
 )

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
-from rules_executorch.backends.backend import SDK_ROOT, Backend, Needs
+from rules_executorch.backends import passes
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import SDK_ROOT, Needs
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
@@ -33,22 +34,14 @@ BACKEND = Backend(
     runtime_name="EnnBackend",
     dtypes=("float32",),
     partitioners=_partitioners,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "chipset": {
-                "enum": list(CHIPSETS),
-                "type": "string",
-                "description": "The chip: E9955 is Exynos 2500, E9965 2600; E9955 by default.",
-            },
-            SDK_ROOT: {
-                "type": "string",
-                "description": f"The folder of the SDK; {VARIABLE} without it.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "chipset",
+            "The chip: E9955 is Exynos 2500, E9965 2600; E9955 by default.",
+            values=CHIPSETS,
+        ),
+        Option(SDK_ROOT, f"The folder of the SDK; {VARIABLE} without it."),
+    ),
     needs=Needs(
         sdk="Samsung's Exynos AI LiteCore SDK",
         variable=VARIABLE,
@@ -58,6 +51,8 @@ BACKEND = Backend(
         "register that build with executorch_toolchain.",
     ),
     dynamic_shapes=False,
-    drops_dead_state=True,
-    computes_tanh_gelu=False,
+    before=(
+        passes.drop_overwritten_buffers,
+        passes.spell_out_gelu,
+    ),
 )

@@ -42,12 +42,7 @@ BACKEND = Backend(
     runtime_name="TOSABackend",
     dtypes=("float32",),
     partitioners=_partitioners,
-    compile_config=arm.compile_config,
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {"scheme": arm.scheme(None)},
-    },
+    options=(arm.scheme(None),),
     needs=arm.NEEDS,
     dynamic_shapes=False,
     quantizer=_quantizer,

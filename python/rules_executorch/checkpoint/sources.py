@@ -7,14 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 
 from rules_executorch.checkpoint import strict_json
+from rules_executorch.checkpoint.file_names import PICKLES, SENTENCEPIECE
 from rules_executorch.checkpoint.sharded import by_name, few
 from rules_executorch.common.errors import UserError
 
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
 _OTHER_WEIGHTS = (".h5", ".msgpack", ".onnx", ".tflite", ".npz", ".pte", ".ot")
 _WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _MODULES = "modules.json"
-_SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 # Read by nobody here, and no leftovers either: they belong to a tokenizer or to the text about it.
 _COMPANIONS = frozenset(
     {
@@ -130,7 +129,7 @@ def _refuse_no_weights(names: Mapping[str, str]) -> UserError:
             instead="Merge it into its base model once (`merge_and_unload` of the peft package,"
             " then `save_pretrained`) and give those files in `srcs`.",
         )
-    pickled = sorted(path for path in paths if path.lower().endswith(_PICKLES))
+    pickled = sorted(path for path in paths if path.lower().endswith(PICKLES))
     if pickled:
         return UserError(
             f"The only weights are pickled: {few(pickled)}. Reading a pickle runs code of its"
@@ -231,7 +230,7 @@ def find_sources(
         config=top.get("config.json"),
         generation_config=top.get("generation_config.json"),
         tokenizer=top.get("tokenizer.json"),
-        sentencepiece=next((top[name] for name in _SENTENCEPIECE if name in top), None),
+        sentencepiece=next((top[name] for name in SENTENCEPIECE if name in top), None),
         tokenizer_config=top.get("tokenizer_config.json"),
         chat_template=top.get("chat_template.jinja"),
         readme=top.get("README.md"),
@@ -271,5 +270,5 @@ def _module_files(named: Mapping[str, str]) -> dict[str, str]:
         name: found
         for name, found in sorted(named.items())
         if name.rpartition("/")[0] in {folder for folder in folders if folder}
-        and not name.lower().endswith(_PICKLES)
+        and not name.lower().endswith(PICKLES)
     }

@@ -47,4 +47,7 @@ TASKS: dict[str, Task] = {
         "classifier of texts",
     ),
 }
-"""The schemas and the rules list the same names; a test compares them."""
+"""`bazel run //tools/tables:update` writes the names into what the rules know."""
+
+TEXT_TASKS = (GENERATION, "text-classification")
+"""Those whose models take nothing but texts, whatever the checkpoint."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rules_executorch.common.errors import UserError
+from rules_executorch.export.choices import EMBEDDING_SCHEMES, OTHER_SCHEMES, SCHEMES, Scheme
 
 if TYPE_CHECKING:
     from torchao.core.config import AOBaseConfig
@@ -27,42 +28,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 4
 """How many layers an error names."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Scheme:
-    """One way to store the weights of linear layers.
-
-    Attributes:
-        name: as users write it: bits of activations (`da`: dynamic) and of weights.
-        bits: of a weight.
-        dynamic: whether activations are quantized to int8 when the program runs, per token.
-        grouped: whether `group_size` weights of a row share a scale, rather than the whole row.
-    """
-
-    name: str
-    bits: int
-    dynamic: bool
-    grouped: bool
-
-
-SCHEMES = {
-    scheme.name: scheme
-    for scheme in (
-        Scheme("8da4w", bits=4, dynamic=True, grouped=True),
-        Scheme("8da8w", bits=8, dynamic=True, grouped=False),
-        Scheme("4w", bits=4, dynamic=False, grouped=True),
-        Scheme("8w", bits=8, dynamic=False, grouped=False),
-    )
-}
-
-OTHER_SCHEMES = {
-    "fpa4w": "is for ExecuTorch's Metal backend alone, which lowers on macOS only and is none of "
-    "the backends here",
-}
-"""Schemes of torchao that no backend here has kernels for, and why."""
-
-EMBEDDING_SCHEMES = {name: SCHEMES[name] for name in ("4w", "8w")}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ The rules refuse the same as far as they know it when a target is analysed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rules_executorch.backends import Backend, check_options
@@ -17,6 +17,7 @@ from rules_executorch.lower.external_data import check_external_data
 if TYPE_CHECKING:
     from rules_executorch.export.options import LowerOptions
     from rules_executorch.lower.calibrate import Quantized
+    from rules_executorch.program.delegation import Delegation
 
 
 def check(
@@ -186,6 +187,38 @@ def check_skipped(quantized: Quantized, backend: Backend, options: LowerOptions)
         instead="Write allow_unquantized = True if that is what you want, or choose a device "
         "without a scheme.",
     )
+
+
+_DEQUANTIZE = "torchao::dequantize_affine"
+
+
+def check_delegation(
+    backend: Backend, options: LowerOptions, dtype: str, delegation: Iterable[Delegation]
+) -> None:
+    """Refuses a program that the backend left to the portable kernels, unless that is allowed.
+
+    Args:
+        backend: the backend.
+        options: of the lowering.
+        dtype: of the exported program.
+        delegation: what it took, of each method.
+
+    Raises:
+        UserError: it took nothing, or left quantized weights.
+    """
+    if options.allow_undelegated:
+        return
+    counts = list(delegation)
+    if not any(map(backend.took, counts)):
+        raise nothing_taken(backend, dtype)
+    left = sum(counted.undelegated.get(_DEQUANTIZE, 0) for counted in counts)
+    if left:
+        raise UserError(
+            f"The backend {backend.name} left {left} quantized weights to the portable kernels, "
+            "which would dequantize them at every call.",
+            instead="Choose another scheme or group size, or write allow_undelegated = True if "
+            "that is what you want.",
+        )
 
 
 def nothing_taken(backend: Backend, dtype: str) -> UserError:

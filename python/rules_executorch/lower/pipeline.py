@@ -33,9 +33,6 @@ from rules_executorch.lower.external_data import (
     weights_only,
     write_data,
 )
-from rules_executorch.lower.passes.overwritten_buffers import drop_dead_state
-from rules_executorch.lower.passes.quantized_embedding import fuse_embeddings
-from rules_executorch.lower.passes.tanh_gelu import spell_out_tanh_gelu
 from rules_executorch.program.delegation import Delegation, copies, count_delegation
 from rules_executorch.program.inspect import ProgramInfo, inspect_program
 from rules_executorch.program.operator_libraries import load_llm_operators
@@ -48,7 +45,6 @@ if TYPE_CHECKING:
     from rules_executorch.export.options import LowerOptions
 
 
-_DEQUANTIZE = "torchao::dequantize_affine"
 _PARTITION = "partition the graph"
 
 
@@ -168,10 +164,6 @@ def lower_program(
     progress = progress or Progress()
     backend = find_backend(options.backend)
     calibrated = checks.check(backend, options, signature, calibration is not None)
-    quantization = signature["options"]["quantization"]
-    partitioners = backend.partitioners
-    if quantization is not None and backend.quantized_partitioners is not None:
-        partitioners = backend.quantized_partitioners
     # Passes refuse the call of the guards that unlifting would put into the graph.
     program._guards_code = []
     progress.stage(_PARTITION)
@@ -182,47 +174,32 @@ def lower_program(
     ):
         chosen = options.backend_options
         weights_outside = weights_only(program, signature) if options.external_data else False
-        if backend.drops_dead_state:
-            drop_dead_state(program)
-        if not backend.computes_tanh_gelu:
-            spell_out_tanh_gelu(program)
+        for rewrite in backend.before:
+            rewrite(program)
         quantizer = backend.quantizer(chosen) if backend.quantizer is not None else None
         quantized = None
         if quantizer is not None:
             inputs = calibration or random_calibration(signature)
-            if calibrated:
-                calibration = inputs
+            calibration = inputs if calibrated else None
             samples = inputs.samples if calibrated else inputs.samples[:1]
-            quantized = quantize_program(
-                program, quantizer, samples, signature["dynamic_dims"], progress
-            )
+            dims = signature["dynamic_dims"]
+            quantized = quantize_program(program, quantizer, samples, dims, progress)
             checks.check_skipped(quantized, backend, options)
             program = quantized.program
-            partitioners = backend.quantized_partitioners or partitioners
             progress.stage(_PARTITION)
+        integers = quantized is not None or signature["options"]["quantization"] is not None
+        edge_passes = backend.edge_passes(chosen)
         edge = to_edge_transform_and_lower(
             {"forward": program},
-            transform_passes={"forward": backend.passes(chosen)} if backend.passes else None,
-            partitioner={"forward": partitioners(chosen)},
+            transform_passes={"forward": edge_passes} if edge_passes else None,
+            partitioner={"forward": backend.partitioners_for(chosen, integers)},
             constant_methods=dict(constants),
             compile_config=backend.compile_config(),
         )
-        if quantization is not None and quantization["embedding"] is not None:
-            fuse_embeddings(edge)
-        if backend.finish is not None:
-            edge = backend.finish(edge, chosen)
+        for rewrite in backend.after:
+            rewrite(edge, chosen)
         delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}
-        taken = any(map(backend.took, delegation.values()))
-        if not taken and not options.allow_undelegated:
-            raise checks.nothing_taken(backend, signature["dtype"])
-        left = sum(counted.undelegated.get(_DEQUANTIZE, 0) for counted in delegation.values())
-        if left and not options.allow_undelegated:
-            raise UserError(
-                f"The backend {backend.name} left {left} quantized weights to the portable "
-                "kernels, which would dequantize them at every call.",
-                instead="Choose another scheme or group size, or write allow_undelegated = True if "
-                "that is what you want.",
-            )
+        checks.check_delegation(backend, options, signature["dtype"], delegation.values())
         tied_copies = {
             name: copies(edge.exported_program("forward"), PREFIX + name)
             for name in sorted(set(signature["ties"].values()))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rules_executorch.backends import RUNTIME_LIBRARIES, prepare_runtime
+from rules_executorch.backends import library_backends, prepare_runtime
 from rules_executorch.common.errors import UserError
 from rules_executorch.program.operator_libraries import NAMESPACES, load_operators_of
 from rules_executorch.run.tokenizer import RunnerTokenizer, TextStream
@@ -242,7 +242,7 @@ def generate(
 
             from rules_executorch.program.ptd import check_data
 
-            prepare_runtime(_mentioned(program, RUNTIME_LIBRARIES))
+            prepare_runtime(_mentioned(program, library_backends()))
             load_operators_of(_mentioned(program, NAMESPACES))
             started = time.perf_counter()
             try:

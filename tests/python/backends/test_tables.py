@@ -1,91 +1,122 @@
-"""What the rules know in Starlark agrees with what the commands know in Python."""
+"""What the commands say of themselves is so, and the tables that the rules read are made of it."""
 
+from __future__ import annotations
+
+import dataclasses
 import json
+import pkgutil
 import re
+import subprocess
+import sys
 import types
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tables
 import torch
 
 from rules_executorch import __version__, backends
-from rules_executorch.export import quantize
-from rules_executorch.export.adapters import custom_ops
+from rules_executorch.export.choices import CUSTOM_KERNELS
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 REPOSITORY = Path(__file__).parents[3]
-TABLES = REPOSITORY / "executorch" / "private" / "tables"
 
-TYPES = {"boolean": "bool", "integer": "int", "string": "string", "array": "list"}
-
-
-def starlark(name):
-    """The values of a .bzl file that is nothing but literals, which Python reads the same way."""
-    values = {"visibility": lambda _: None, "struct": types.SimpleNamespace}
-    exec(compile((TABLES / name).read_text(), name, "exec"), values)
-    return values
+WITHOUT_TORCH = """
+import sys
+sys.modules.update(dict.fromkeys(["torch", "executorch", "torchao", "transformers", "numpy"]))
+import tables
+assert tables.backends_bzl() and tables.options_bzl() and tables.schemes()
+"""
 
 
-def schema(name):
+def schema(name: str) -> dict[str, Any]:
     text = resources.files("rules_executorch").joinpath(f"schema/{name}.schema.json").read_text()
     return json.loads(text)["properties"]
 
 
-def test_the_version_is_that_of_the_module():
+def read(text: str) -> dict[str, Any]:
+    """The values of a .bzl file that is nothing but literals, which Python reads the same way."""
+    values: dict[str, Any] = {"visibility": lambda _: None, "struct": types.SimpleNamespace}
+    exec(compile(text, "tables", "exec"), values)
+    return values
+
+
+def test_the_version_is_that_of_the_module() -> None:
     module = re.search(r"^module\((.*?)^\)", (REPOSITORY / "MODULE.bazel").read_text(), re.M | re.S)
     assert f'    version = "{__version__}",\n' in module[1]
 
 
-def test_backends_are_the_same():
-    assert set(starlark("backends.bzl")["BACKENDS"]) == set(backends.NAMES)
+def test_what_lies_among_the_backends_is_one_or_is_known_not_to_be() -> None:
+    """A file that is neither would be found here, and a backend needs no other registration."""
+    for module in pkgutil.iter_modules(backends.__path__):
+        found = f"{backends.__name__}.{module.name}"
+        if module.name in backends._SHARED:
+            assert not hasattr(__import__(found, fromlist=["*"]), "BACKEND")
+        else:
+            assert backends.find_backend(module.name).name == module.name
 
 
-def test_backends_that_run_here_are_the_same():
+def test_no_table_needs_torch() -> None:
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
+
+
+def test_backends_that_run_here_say_so() -> None:
     """With the toolchain alone, or with a library that a device brings as packages."""
-    here = {name for name in backends.NAMES if backends.find_backend(name).runs_here()}
-    brought = set(backends.RUNTIME_LIBRARIES.values())
-    table = starlark("backends.bzl")
-    assert set(table["HOST_BACKENDS"]) == here | brought
-    assert set(table["CPU_BACKENDS"]) == here - brought
+    found = [backends.find_backend(name) for name in backends.NAMES]
+    here = {backend.name for backend in found if backend.runs_here()}
+    brought = {backend.name for backend in found if backend.runtime_variables is not None}
+    assert {backend.name for backend in found if backend.runs_on_host} == here | brought
+    assert {b.name for b in found if b.custom_kernels is not None} == here - brought
 
 
-def test_backends_with_a_library_are_found_by_the_name_in_a_program():
-    libraries = {
-        backend.runtime_name: backend.name
-        for backend in map(backends.find_backend, backends.NAMES)
-        if backend.runtime_variables is not None
-    }
-    assert libraries == backends.RUNTIME_LIBRARIES
+def test_the_starlark_has_every_field_and_every_option() -> None:
+    rows = read(tables.backends_bzl())["BACKENDS"]
+    unknown_to_rules = {"name", "runtime_name", "operators", "needs"}
+    fields = {field.name for field in dataclasses.fields(tables.Capabilities)} - unknown_to_rules
+    for name in backends.NAMES:
+        backend = backends.find_backend(name)
+        assert vars(rows[name]).keys() == fields | {"packages"}
+        assert rows[name].options.keys() == {option.name for option in backend.options}
+        assert rows[name].packages == backend.needs.group
 
 
-@pytest.mark.parametrize("kernel", starlark("options.bzl")["CUSTOM_KERNELS"])
-def test_the_kernels_of_the_custom_operators_exist(kernel):
+@pytest.mark.parametrize("name", backends.NAMES)
+def test_schemes_that_a_backend_names_exist(name: str) -> None:
+    backend = backends.find_backend(name)
+    assert set(backend.schemes) <= set(tables.choices.SCHEMES)
+    assert set(backend.embedding_schemes) <= set(tables.choices.EMBEDDING_SCHEMES)
+    (values,) = [o.values for o in backend.options if o.name == "scheme"] or [()]
+    assert set(backend.calibrated_schemes) | {backend.default_scheme} - {""} <= set(values)
+
+
+def test_a_file_that_is_not_what_the_commands_say_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
+    for name in tables.FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((REPOSITORY / name).read_text())
+    assert tables.main(["check"]) == 0
+    stale = tmp_path / "executorch/private/tables/backends.bzl"
+    stale.write_text(stale.read_text().replace("float16", "float8"))
+    page = tmp_path / "docs/backends.md"
+    page.write_text(page.read_text().replace("SM8750", "SM8850"))
+    assert tables.main(["check"]) == 1
+    said = capsys.readouterr().err
+    assert "tables/backends.bzl, docs/backends.md" in said and tables.RUN in said
+    assert tables.main(["write"]) == 0 and tables.main(["check"]) == 0
+
+
+@pytest.mark.parametrize("kernel", CUSTOM_KERNELS.values())
+def test_the_kernels_of_the_custom_operators_exist(kernel: str) -> None:
     load_llm_operators()
     namespace, name, overload = kernel.replace("::", ".").split(".")
     operator = getattr(getattr(torch.ops, namespace), name)
     assert overload in operator.overloads()
-
-
-@pytest.mark.parametrize("name", backends.NAMES)
-def test_a_backend_has_the_same_options_and_dtypes(name):
-    table = starlark("backends.bzl")["BACKENDS"][name]
-    backend = backends.find_backend(name)
-    options = backend.options_schema["properties"]
-    assert table.options == {
-        key: value.get("enum", TYPES[value["type"]]) for key, value in options.items()
-    }
-    assert tuple(table.dtypes) == backend.dtypes
-    assert tuple(table.calibrated_schemes) == backend.calibrated_schemes
-    assert table.default_scheme == backend.default_scheme
-    assert table.dynamic_shapes == backend.dynamic_shapes
-    assert table.external_data == backend.external_data
-    assert table.generation == backend.generation
-    assert tuple(table.schemes) == backend.schemes
-    assert tuple(table.embedding_schemes) == backend.embedding_schemes
-    others = starlark("backends.bzl")
-    assert (name in others["CALIBRATED_WITH_DATA"]) == backend.needs_calibration
-    assert others["GROUP_MULTIPLES"].get(name, 1) == backend.group_multiple
 
 
 @pytest.mark.parametrize(
@@ -97,15 +128,5 @@ def test_a_backend_has_the_same_options_and_dtypes(name):
         ("LOGITS", "logits"),
     ],
 )
-def test_an_option_has_the_same_values(constant, option):
-    assert starlark("options.bzl")[constant] == schema("export")[option]["enum"]
-
-
-def test_operators_and_schemes_are_the_same():
-    options = starlark("options.bzl")
-    assert tuple(options["CUSTOM_OPS"]) == custom_ops.CUSTOM_OPS
-    assert options["QUANTIZATIONS"] == list(quantize.SCHEMES)
-    assert options["OTHER_QUANTIZATIONS"] == quantize.OTHER_SCHEMES
-    grouped = {name for name, scheme in quantize.SCHEMES.items() if scheme.grouped}
-    assert set(starlark("backends.bzl")["GROUPED_SCHEMES"]) == grouped
-    assert options["EMBEDDING_QUANTIZATIONS"] == list(quantize.EMBEDDING_SCHEMES)
+def test_an_option_has_the_same_values(constant: str, option: str) -> None:
+    assert read(tables.options_bzl())[constant] == schema("export")[option]["enum"]

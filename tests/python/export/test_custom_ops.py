@@ -10,8 +10,8 @@ from conftest import GEMMA, LLAMA, Checkpoint, build, make_checkpoint
 
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.adapters.custom_ops import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.export.build import build_model, load_weights
+from rules_executorch.export.choices import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions, LowerOptions
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare, sliding_window

@@ -8,9 +8,9 @@ import pytest
 import torch
 from conftest import LLAMA, Built, Checkpoint, build
 
+from rules_executorch.backends.passes.quantized_embedding import pack_4bit
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
-from rules_executorch.lower.passes.quantized_embedding import pack_4bit
 from rules_executorch.program.inspect import inspect_program
 from rules_executorch.records.manifest import Inputs, make_manifest, render_report
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare

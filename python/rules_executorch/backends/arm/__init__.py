@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
-from rules_executorch.backends.backend import Needs
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import Needs
 from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
@@ -21,11 +19,6 @@ PATCHES = read_patches(__name__)
 INT8 = "int8"
 
 
-def compile_config() -> EdgeCompileConfig:
-    """The edge dialect that the TOSA partitioners expect."""
-    return EdgeCompileConfig(_check_ir_validity=False)
-
-
 def int8(quantizer: Any) -> Quantizer:
     """Sets a TOSA quantizer to int8: activations per tensor, weights per channel."""
     from executorch.backends.arm.quantizer import get_symmetric_quantization_config
@@ -33,11 +26,9 @@ def int8(quantizer: Any) -> Quantizer:
     return quantizer.set_global(get_symmetric_quantization_config()) or quantizer
 
 
-def scheme(default: str | None) -> Mapping[str, Any]:
+def scheme(default: str | None) -> Option:
     """The option that asks for int8."""
     end = "the default" if default else "without it the program stays in floating point"
-    return {
-        "enum": [INT8],
-        "type": "string",
-        "description": f"int8: activations and weights in int8, calibrated; {end}.",
-    }
+    return Option(
+        "scheme", f"int8: activations and weights in int8, calibrated; {end}.", values=(INT8,)
+    )

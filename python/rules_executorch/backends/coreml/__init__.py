@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
-from rules_executorch.backends.backend import Backend, Needs
+from rules_executorch.backends import passes
+from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import Option
+from rules_executorch.backends.needs import Needs
 from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
@@ -54,39 +55,50 @@ BACKEND = Backend(
     partitioners=_partitioners,
     schemes=("4w", "8w"),
     embedding_schemes=("4w", "8w"),
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "compute_precision": {
-                "enum": ["float16", "float32"],
-                "type": "string",
-                "description": "What the device computes in, whatever the program's dtype is; "
-                "float16 by default, which the neural engine needs.",
-            },
-            "compute_units": {
-                "enum": ["all", "cpu_and_gpu", "cpu_and_ne", "cpu_only"],
-                "type": "string",
-                "description": "The processors the system may choose from; all by default.",
-            },
-            "deployment_target": {
-                "enum": ["iOS18", "iOS26", "macOS15", "macOS26"],
-                "type": "string",
-                "description": "The least system the program has to run on; iOS18 by default, "
-                "which is the same as macOS15.",
-            },
-            "scheme": {
-                "enum": ["int8_weights"],
-                "type": "string",
-                "description": "int8_weights: weights of linear layers and convolutions in int8, "
-                "symmetric, one scale for each output channel.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "compute_precision",
+            "What the device computes in, whatever the program's dtype is; "
+            "float16 by default, which the neural engine needs.",
+            values=(
+                "float16",
+                "float32",
+            ),
+        ),
+        Option(
+            "compute_units",
+            "The processors the system may choose from; all by default.",
+            values=(
+                "all",
+                "cpu_and_gpu",
+                "cpu_and_ne",
+                "cpu_only",
+            ),
+        ),
+        Option(
+            "deployment_target",
+            "The least system the program has to run on; iOS18 by default, "
+            "which is the same as macOS15.",
+            values=(
+                "iOS18",
+                "iOS26",
+                "macOS15",
+                "macOS26",
+            ),
+        ),
+        Option(
+            "scheme",
+            "int8_weights: weights of linear layers and convolutions in int8, "
+            "symmetric, one scale for each output channel.",
+            values=("int8_weights",),
+        ),
+    ),
     needs=Needs(group="coreml", modules=("coremltools",)),
-    passes=_passes,
-    drops_dead_state=True,
-    computes_tanh_gelu=False,
+    edge_passes=_passes,
     patches=tuple(read_patches(__name__).values()),
+    before=(
+        passes.drop_overwritten_buffers,
+        passes.spell_out_gelu,
+    ),
+    after=(passes.fuse_quantized_embeddings,),
 )

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
+from rules_executorch.backends import passes
 from rules_executorch.backends.backend import Backend
 from rules_executorch.compat import read_patches
 
@@ -31,9 +30,8 @@ BACKEND = Backend(
     schemes=("4w", "8w"),
     group_multiple=32,
     embedding_schemes=("4w", "8w"),
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
-    options_schema={"type": "object", "additionalProperties": False, "properties": {}},
-    drops_dead_state=True,
     patches=tuple(read_patches(__name__).values()),
+    before=(passes.drop_overwritten_buffers,),
+    after=(passes.fuse_quantized_embeddings,),
 )

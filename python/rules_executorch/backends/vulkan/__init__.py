@@ -8,39 +8,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
+from rules_executorch.backends import passes
 from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import BOOLEAN, Option
 from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
     from executorch.exir.backend.partitioner import Partitioner
 
-OPTIONS: dict[str, Any] = {
-    "force_fp16": {
-        "type": "boolean",
-        "description": "Compute and store float32 tensors as float16.",
-    },
-    "require_dynamic_shapes": {
-        "type": "boolean",
-        "description": "Take only operators whose shaders can follow a varying shape.",
-    },
-    "skip_bool_tensors": {
-        "type": "boolean",
-        "description": "Leave operators on booleans out, for GPUs without 8-bit storage.",
-    },
-    "small_texture_limits": {
-        "type": "boolean",
-        "description": "Textures of at most 2048 elements a side, which every Vulkan device has; "
+OPTIONS = (
+    Option("force_fp16", "Compute and store float32 tensors as float16.", BOOLEAN),
+    Option(
+        "require_dynamic_shapes",
+        "Take only operators whose shaders can follow a varying shape.",
+        BOOLEAN,
+    ),
+    Option(
+        "skip_bool_tensors",
+        "Leave operators on booleans out, for GPUs without 8-bit storage.",
+        BOOLEAN,
+    ),
+    Option(
+        "small_texture_limits",
+        "Textures of at most 2048 elements a side, which every Vulkan device has; "
         "otherwise 16384, which phones have.",
-    },
-    "storage": {
-        "enum": ["texture_3d", "texture_2d", "buffer"],
-        "type": "string",
-        "description": "Where tensors live, where an operator has the choice; texture_3d by "
-        "default.",
-    },
-}
+        BOOLEAN,
+    ),
+    Option(
+        "storage",
+        "Where tensors live, where an operator has the choice; texture_3d by default.",
+        values=(
+            "texture_3d",
+            "texture_2d",
+            "buffer",
+        ),
+    ),
+)
 
 SCHEMES = ("8da4w", "4w")
 EMBEDDING_SCHEMES = ("4w",)
@@ -75,9 +78,9 @@ BACKEND = Backend(
     partitioners=_partitioners,
     schemes=SCHEMES,
     embedding_schemes=EMBEDDING_SCHEMES,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
-    options_schema={"type": "object", "additionalProperties": False, "properties": OPTIONS},
-    drops_dead_state=True,
+    options=OPTIONS,
     patches=tuple(read_patches(__name__).values()),
+    before=(passes.drop_overwritten_buffers,),
+    after=(passes.fuse_quantized_embeddings,),
 )

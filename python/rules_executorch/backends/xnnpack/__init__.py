@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir import EdgeCompileConfig
-
+from rules_executorch.backends import passes
 from rules_executorch.backends.backend import Backend
+from rules_executorch.backends.capabilities import BOOLEAN, Option
 from rules_executorch.compat import read_patches
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ BACKEND = Backend(
     name="xnnpack",
     runtime_name="XnnpackBackend",
     dtypes=("float32", "float16"),
+    runs_on_host=True,
+    custom_kernels=True,
     partitioners=_partitioners,
     schemes=("8da4w", "8da8w"),
     group_multiple=32,
@@ -67,31 +69,32 @@ BACKEND = Backend(
     quantizer=_quantizer,
     calibrated_schemes=(_STATIC,),
     needs_calibration=True,
-    computes_tanh_gelu=False,
-    compile_config=lambda: EdgeCompileConfig(_check_ir_validity=False),
     external_data=True,
     patches=tuple(read_patches(__name__).values()),
-    options_schema={
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "per_op_mode": {
-                "type": "boolean",
-                "description": "One delegate for each operator, for finding the one that is wrong.",
-            },
-            "scheme": {
-                "enum": [_STATIC, _DYNAMIC],
-                "type": "string",
-                "description": "int8: activations and weights in int8, calibrated, for programs "
-                "without a cache; int8_dynamic: weights of linear layers and convolutions in int8, "
-                "one scale for each output channel, and the ranges of their inputs found as the "
-                "program runs. Without it the program stays as it was exported.",
-            },
-            "non_static_weights": {
-                "type": "boolean",
-                "description": "Weights of float32 linear layers are inputs of the delegate "
-                "instead of packed into it.",
-            },
-        },
-    },
+    options=(
+        Option(
+            "per_op_mode",
+            "One delegate for each operator, for finding the one that is wrong.",
+            BOOLEAN,
+        ),
+        Option(
+            "scheme",
+            "int8: activations and weights in int8, calibrated, for programs "
+            "without a cache; int8_dynamic: weights of linear layers and convolutions in int8, "
+            "one scale for each output channel, and the ranges of their inputs found as the "
+            "program runs. Without it the program stays as it was exported.",
+            values=(
+                _STATIC,
+                _DYNAMIC,
+            ),
+        ),
+        Option(
+            "non_static_weights",
+            "Weights of float32 linear layers are inputs of the delegate "
+            "instead of packed into it.",
+            BOOLEAN,
+        ),
+    ),
+    before=(passes.spell_out_gelu,),
+    after=(passes.fuse_quantized_embeddings,),
 )

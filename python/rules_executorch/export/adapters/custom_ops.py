@@ -20,16 +20,13 @@ from transformers.configuration_utils import get_head_shapes
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
 
 from rules_executorch.common.errors import UserError
+from rules_executorch.export.choices import CUSTOM_KERNELS, CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from rules_executorch.export.options import ExportOptions
-
-CUSTOM_SDPA = "custom_sdpa"
-CUSTOM_KV_CACHE = "custom_kv_cache"
-CUSTOM_OPS = (CUSTOM_KV_CACHE, CUSTOM_SDPA)
 
 HEADS_DIM = 2
 """Dimension of a stored cache that counts the key and value heads."""
@@ -45,12 +42,12 @@ def check_custom_ops(options: ExportOptions) -> None:
     Raises:
         UserError: names the operators that there are.
     """
-    unknown = sorted(set(options.custom_ops) - set(CUSTOM_OPS))
+    unknown = sorted(set(options.custom_ops) - set(CUSTOM_KERNELS))
     if unknown:
         raise UserError(
             f"custom_ops = {list(options.custom_ops)} names {', '.join(unknown)}, which is no "
             "operator of ExecuTorch's LLM extension.",
-            instead=f"Write some of {', '.join(CUSTOM_OPS)}.",
+            instead=f"Write some of {', '.join(CUSTOM_KERNELS)}.",
         )
     if options.custom_ops and options.batch_size != 1:
         raise UserError(

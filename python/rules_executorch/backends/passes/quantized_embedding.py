@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from executorch.exir import EdgeProgramManager
     from torch.export import ExportedProgram
 
+_DEQUANTIZE = "torchao::dequantize_affine"
 _RANGES = {(-128, 127): "embedding_byte", (-8, 7): "embedding_4bit"}
 """Least and greatest value of a weight, and the operator for it."""
 
@@ -36,9 +37,6 @@ def fuse_embeddings(edge: EdgeProgramManager) -> list[str]:
     Returns:
         Names of the parameters that hold the matrices.
     """
-    # Importing it registers the operators with torch.
-    import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401
-
     fused = []
     for method in edge.methods:
         fused += _fuse(edge.exported_program(method))
@@ -46,13 +44,21 @@ def fuse_embeddings(edge: EdgeProgramManager) -> list[str]:
 
 
 def _fuse(program: ExportedProgram) -> list[str]:
+    graph = program.graph_module.graph
+    dequantized = [
+        node
+        for node in graph.nodes
+        if hasattr(node.target, "_schema") and node.target._schema.name == _DEQUANTIZE
+    ]
+    if not dequantized:
+        return []
+    # Importing it registers the operators with torch.
+    import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401
     from executorch.exir.dialects._ops import ops
 
-    dequantize = ops.edge.torchao.dequantize_affine.default
-    graph = program.graph_module.graph
     parameters = program.graph_signature.inputs_to_parameters
     fused = []
-    for node in graph.find_nodes(op="call_function", target=dequantize):
+    for node in dequantized:
         values, _, scales, zeros, _, low, high = node.args[:7]
         lookups = [user for user in node.users if user.target is ops.edge.aten.embedding.default]
         names = [parameters.get(part.name) for part in (values, scales, zeros)]
