@@ -19,6 +19,7 @@ import torch
 
 from rules_executorch import __version__, backends
 from rules_executorch.export.choices import CUSTOM_KERNELS
+from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 REPOSITORY = Path(__file__).parents[3]
@@ -130,3 +131,12 @@ def test_the_kernels_of_the_custom_operators_exist(kernel: str) -> None:
 )
 def test_an_option_has_the_same_values(constant: str, option: str) -> None:
     assert read(tables.options_bzl())[constant] == schema("export")[option]["enum"]
+
+
+def test_the_rule_writes_every_option_of_an_export_and_no_other() -> None:
+    text = (REPOSITORY / "executorch/private/rules/export.bzl").read_text()
+    (body,) = re.findall(r"^def _options\(.*?(?=^def )", text, re.M | re.S)
+    fields = {
+        field.name for kind in (ExportOptions, Quantization) for field in dataclasses.fields(kind)
+    }
+    assert set(re.findall(r'"(\w+)"(?:: |\] = )', body)) == fields
