@@ -65,7 +65,10 @@ def test_a_package_without_a_floor(tree: Path, capfd: pytest.CaptureFixture[str]
     assert "attic" in report
 
 
-def test_torch_where_no_model_is_read(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    _append(tree, "common/text.py", "\n\ndef late():\n    import torch\n")
+@pytest.mark.parametrize("module", ["common.text", "backends.capabilities"])
+def test_torch_where_no_model_is_read(
+    tree: Path, capfd: pytest.CaptureFixture[str], module: str
+) -> None:
+    _append(tree, f"{module.replace('.', '/')}.py", "\n\ndef late():\n    import torch\n")
     report = _report(tree, capfd)
-    assert "rules_executorch.common.text -> torch" in report
+    assert f"rules_executorch.{module} -> torch" in report
