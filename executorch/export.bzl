@@ -16,9 +16,9 @@ the model's configuration and these options, not its weights: an export is the s
 platform and every fine-tune of an architecture. New weights in the same model target do not export
 again; another target has an export of its own, with the same bytes.
 
-Output groups: `options` (the options as the command line takes them: `export.schema.json`),
+Output groups: `options` (the options as the command line takes them: `schema export`),
 `timings` (seconds and memory of each stage, and the one output that differs from run to run:
-`timings.schema.json`).
+`schema timings`).
 
 Provider: `ExportedProgramInfo`.
 """

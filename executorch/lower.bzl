@@ -15,12 +15,12 @@ they are in `NAME.ptd` beside it, and the program does not run without. It has t
 that ExecuTorch's LLM runner reads.
 
 Output groups: `manifest` (JSON: what went in, with hashes and versions, and what came out),
-`report` (the same for people, with what was delegated), `options` (`lower.schema.json`),
+`report` (the same for people, with what was delegated), `options` (`schema lower`),
 `sbom` (CycloneDX: the model with its licence, base models and data sets, and the packages that
 compiled it), `provenance` (an in-toto statement with SLSA provenance; unsigned),
 `operators` (what the runtime needs, as ExecuTorch's selective build reads it; for several programs
 together see `executorch_operators`), `timings` (seconds and memory of each stage, and the one output
-that differs from run to run: `timings.schema.json`).
+that differs from run to run: `schema timings`).
 
 Provider: `ExecutorchProgramInfo`.
 """

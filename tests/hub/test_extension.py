@@ -102,7 +102,7 @@ class Workspace:
             path: LockedFile(len(data), sha256(data), path.endswith(".safetensors"))
             for path, data in files.items()
         }
-        update(str(self.lock), name, LockedModel(repo, revision, files=entries))
+        update(str(self.lock), name, LockedModel(repo, revision, (), (), entries))
         self.model(name, revision, repo)
         return revision
 

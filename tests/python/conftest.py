@@ -15,15 +15,22 @@ quiet_libraries()
 
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
+from rules_executorch.checkpoint.description import (  # noqa: E402
+    ModelDescription,
+    PassedOver,
+    TokenizerDescription,
+)
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
 from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
-from rules_executorch.common.files import write_json  # noqa: E402
+from rules_executorch.common import schema  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
-from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
+from rules_executorch.export.options import ExportOptions  # noqa: E402
 from rules_executorch.export.pt2 import write_program  # noqa: E402
+from rules_executorch.export.signature import Signature  # noqa: E402
+from rules_executorch.lower.constant_methods import constant_methods  # noqa: E402
+from rules_executorch.lower.options import LowerOptions  # noqa: E402
 from rules_executorch.lower.pipeline import Lowered, lower  # noqa: E402
 from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
-from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -61,14 +68,32 @@ GEMMA: dict[str, Any] = {
 }
 """A window much shorter than the cache."""
 
-DESCRIPTION: dict[str, Any] = {
-    "eos_ids": [2, 7, 9],
-    "bos_id": 1,
-    "format": "safetensors",
-    "license": None,
-    "num_parameters": 1,
-    "tokenizer": {"kind": "tokenizer.json", "vocab_size": 300},
-}
+DESCRIPTION = ModelDescription(
+    schema_version=1,
+    format="safetensors",
+    task="text-generation",
+    architecture="LlamaForCausalLM",
+    model_type="llama",
+    eos_ids=(2, 7, 9),
+    bos_id=1,
+    pad_id=None,
+    vocab_size=320,
+    tokenizer=TokenizerDescription("tokenizer.json", vocab_size=300, chat_template=False),
+    max_position_embeddings=64,
+    hidden_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    head_dim=16,
+    sliding_window=None,
+    tied_embeddings=True,
+    num_parameters=1,
+    weight_bytes=4,
+    dtype="float32",
+    license=None,
+    passed_over=PassedOver((), ()),
+    quantization=None,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +113,7 @@ class Built:
     """A program on disk and what it was made from."""
 
     checkpoint: Checkpoint
-    signature: dict[str, Any]
+    signature: Signature
     exported_path: str
     path: str
     lowered: Lowered
@@ -115,7 +140,7 @@ def build(
     exported_path, path = str(folder / "model.pt2"), str(folder / "model.pte")
     exported = export_model(checkpoint.config, options)
     write_program(exported.program, exported_path)
-    write_json(str(folder / "model.json"), exported.signature)
+    schema.write(str(folder / "signature.json"), exported.signature)
     written = lower(
         exported_path,
         exported.signature,

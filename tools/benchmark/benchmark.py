@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rules_executorch.export.signature import read_signature
 from tools.benchmark import builds
 from tools.benchmark.figures import Figures, write_markdown
 
@@ -230,16 +231,37 @@ def worker(main: Path) -> Iterator[Callable[[list[str]], dict[str, Any]]]:
             process.stdin.close()
 
 
+def _tiny_export(main: Path, folder: Path) -> tuple[str, str]:
+    """Signature and description of a model that is as small as can be."""
+    config, weights, program, signature, description = (
+        str(folder / name)
+        for name in ("config.json", "model.safetensors", "x.pt2", "signature.json", "model.json")
+    )
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "vocab_size": 16}
+    heads = {"num_attention_heads": 1, "num_key_value_heads": 1}
+    Path(config).write_text(json.dumps(_LLAMA | sizes | heads))
+    options = folder / "export.json"
+    options.write_text(json.dumps({"max_cache_len": 2}))
+    for arguments in (
+        ["tiny", "--config", config, "--out-weights", weights],
+        ["describe", "--files", config, weights, "--out-config", str(folder / "normalized.json")]
+        + ["--out-model", description],
+        ["export", "--options", str(options), "--config", config, "--out-program", program]
+        + ["--out-signature", signature],
+    ):
+        python(str(main), *arguments, check=True, stdout=sys.stderr)
+    return signature, description
+
+
 def warm_worker(context: Context, figures: Figures) -> None:
     """What a request costs beside its work: `lower` refusing its options, cold and warm."""
     main = context.root / "python" / "main.py"
     with tempfile.TemporaryDirectory() as folder:
         options = Path(folder, "options.json")
         options.write_text('{"backend": "portable", "backend_options": {"no_such": 1}}')
-        signature = Path(folder, "signature.json")
-        signature.write_text('{"dtype": "float32", "options": {"quantization": null}}')
-        arguments = ["lower", "--options", str(options), "--signature", str(signature)]
-        arguments += ["--model-description", str(signature), "--exported", "x", "--config", "x"]
+        signature, description = _tiny_export(main, Path(folder))
+        arguments = ["lower", "--options", str(options), "--signature", signature]
+        arguments += ["--model-description", description, "--exported", "x", "--config", "x"]
         arguments += ["--weights", "x", "--out-program", "x", "--out-manifest", "x"]
         arguments += ["--out-report", "x"]
         cold, warm = [], []
@@ -360,13 +382,13 @@ def export_memory(context: Context, figures: Figures) -> None:
             arguments += ["--out-timings", str(timings)]
             python(main, "export", *arguments, check=True, stdout=sys.stderr)
             took = json.loads(timings.read_text())
-            signature = json.loads((folder / "x.json").read_text())
-        weights = 4 * sum(_size(tensor["shape"]) for tensor in signature["parameters"])
+            signature = read_signature(str(folder / "x.json"))
+        weights = 4 * sum(_size(tensor.shape) for tensor in signature.parameters)
         what = f"export of a {name.upper()} Llama in float32"
         figures.add(f"{what}: time", [took["seconds"]], "s", f"export_{name}_s")
         used = took["peak_rss_bytes"] / 1e9
         figures.add(f"{what}: peak memory", [used], "GB", f"export_{name}_peak_gb")
-        figures.add("  of it the cache's buffers", [signature["cache"]["bytes"] / 1e9], "GB")
+        figures.add("  of it the cache's buffers", [signature.cache.bytes / 1e9], "GB")
         figures.add("  the weights that it stands for", [weights / 1e9], "GB")
     figures.note("From config.json alone: there are no weights.")
 

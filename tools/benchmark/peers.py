@@ -63,14 +63,17 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
 
     from rules_executorch.checkpoint import tiny
     from rules_executorch.checkpoint.config import load_config
+    from rules_executorch.checkpoint.describe import describe_safetensors
     from rules_executorch.checkpoint.safetensors_writer import write
+    from rules_executorch.checkpoint.sources import find_sources
     from rules_executorch.checkpoint.weights import open_weights
     from rules_executorch.export.generation import export_model
-    from rules_executorch.export.options import ExportOptions, LowerOptions
+    from rules_executorch.export.options import ExportOptions
     from rules_executorch.export.pt2 import write_program
+    from rules_executorch.lower.constant_methods import constant_methods
+    from rules_executorch.lower.options import LowerOptions
     from rules_executorch.lower.pipeline import lower
     from rules_executorch.program.operator_libraries import load_llm_operators
-    from rules_executorch.program.runner_contract import constant_methods
 
     load_llm_operators()
     path, exported, program = (str(folder / name) for name in ("config.json", "x.pt2", "x.pte"))
@@ -78,11 +81,12 @@ def ours(config: dict[str, Any], folder: Path) -> dict[str, float]:
     Path(path).write_text(json.dumps(config))
     loaded = load_config(path)
     write(weights, tiny.make(loaded, 0, "float32"))
+    description, _ = describe_safetensors(find_sources([path, weights]), "text-generation")
     operators = ("custom_kv_cache", "custom_sdpa")
     start = time.perf_counter()
     export = export_model(loaded, ExportOptions(max_cache_len=CACHE, custom_ops=operators))
     write_program(export.program, exported)
-    constants = constant_methods(export.signature, {"eos_ids": [2], "bos_id": 1})
+    constants = constant_methods(export.signature, description)
     options = LowerOptions(backend="xnnpack")
     opened = open_weights([weights])
     lower(exported, export.signature, opened, options, constants, out_program=program)

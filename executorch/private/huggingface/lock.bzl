@@ -1,8 +1,8 @@
 """The lock file of models: path, size and sha256 of every file.
 
-`bazel run @rules_executorch//tools:lock` writes it; its schema is
-python/rules_executorch/schema/huggingface_lock.schema.json. Nothing in it is trusted to be a path
-or a digest before it was looked at: a lock file comes in pull requests too.
+`bazel run @rules_executorch//tools:lock` writes it; `rules_executorch schema huggingface-lock`
+prints its schema. Nothing in it is trusted to be a path or a digest before it was looked at: a lock
+file comes in pull requests too.
 """
 
 load(":patterns.bzl", "selected")

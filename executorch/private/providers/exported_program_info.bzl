@@ -12,7 +12,7 @@ FIELDS = {
     "label": "Label of the `executorch_export` target.",
     "program": "File: the exported program, `.pt2`, canonical bytes.",
     "signature": "File: JSON with the inputs, outputs, dynamic dimensions and cache of the program.",
-    "options": "File: JSON with the options, valid against `export.schema.json`.",
+    "options": "File: JSON with the options, valid against `schema export`.",
     "max_cache_len": "int: positions the static cache holds; 0 for a model without one.",
     "dynamic_seq_len": "bool: whether the sequence length may vary from call to call.",
     "dtype": "string: dtype of parameters, cache and activations; `auto` is the checkpoint's.",

@@ -17,11 +17,14 @@ import os
 import resource
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Literal
 
-from rules_executorch.common.files import write_json
+from pydantic import Field
 
-SCHEMA_VERSION = 1
+from rules_executorch.common import schema
+from rules_executorch.common.schema import Artifact
+
+SCHEMA_VERSION: Literal[1] = 1
 _INTERVAL = 1.0
 
 SINKS: contextvars.ContextVar[tuple[int, ...] | None] = contextvars.ContextVar("sinks")
@@ -30,19 +33,46 @@ SINKS: contextvars.ContextVar[tuple[int, ...] | None] = contextvars.ContextVar("
 
 @dataclasses.dataclass
 class Stage:
-    """One stage of an action.
-
-    Attributes:
-        name: for people, and unique in an action.
-        seconds: of wall time, so far.
-        peak_rss_bytes: the largest resident size of the process up to the stage's end.
-        steps: how many of its steps are done; None if they are not counted.
-    """
+    """A part of an action's work, while it goes on; see `StageTimings`."""
 
     name: str
     seconds: float = 0.0
     peak_rss_bytes: int = 0
     steps: int | None = None
+
+
+Seconds = Annotated[float, Field(ge=0)]
+
+
+@dataclasses.dataclass(frozen=True)
+class StageTimings(Artifact):
+    """What a part of an action's work took."""
+
+    name: str
+    """For people, and unique in an action."""
+    seconds: Seconds
+    """Of wall time."""
+    peak_rss_bytes: int
+    """The largest resident size of the process up to the stage's end."""
+    steps: int | None
+    """Delegates compiled, samples run; null where they are not counted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timings(Artifact):
+    """What an action took.
+
+    Not the same from run to run, and so a file of its own: nothing is made from it.
+    """
+
+    schema_version: Literal[1]
+    command: str
+    stages: tuple[StageTimings, ...]
+    seconds: Seconds
+    """From the start of the work; imports of a cold process are before it."""
+    cpu_seconds: Seconds
+    """Of the process and the children that it waited for."""
+    peak_rss_bytes: int
 
 
 def peak_rss() -> int:
@@ -101,28 +131,28 @@ class Progress:
         if self._done < self._total:
             self.step(self._total - self._done)
 
-    def timings(self) -> dict[str, Any]:
-        """Ends the current stage; the keys are those of `schema/timings.schema.json`."""
+    def timings(self) -> Timings:
+        """Ends the current stage."""
         self._end()
         times = os.times()
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "command": self.command,
-            "stages": [
-                dataclasses.asdict(stage) | {"seconds": round(stage.seconds, 3)}
+        return Timings(
+            schema_version=SCHEMA_VERSION,
+            command=self.command,
+            stages=tuple(
+                StageTimings(stage.name, round(stage.seconds, 3), stage.peak_rss_bytes, stage.steps)
                 for stage in self._stages.values()
-            ],
-            "seconds": round(time.perf_counter() - self._began, 3),
-            "cpu_seconds": round(sum(times[:4]), 3),
-            "peak_rss_bytes": peak_rss(),
-        }
+            ),
+            seconds=round(time.perf_counter() - self._began, 3),
+            cpu_seconds=round(sum(times[:4]), 3),
+            peak_rss_bytes=peak_rss(),
+        )
 
     def finish(self, path: str | None = None) -> None:
         """Ends the action; what it took is written to `path`."""
         timings = self.timings()
-        self._write(f"done, {timings['seconds']:.1f} s, {_gigabytes(timings['peak_rss_bytes'])}")
+        self._write(f"done, {timings.seconds:.1f} s, {_gigabytes(timings.peak_rss_bytes)}")
         if path is not None:
-            write_json(path, timings)
+            schema.write(path, timings)
 
     def _end(self) -> None:
         now = time.perf_counter()

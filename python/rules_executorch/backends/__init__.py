@@ -10,6 +10,7 @@ from typing import Any
 from rules_executorch.backends.backend import Backend
 from rules_executorch.backends.needs import Needs
 from rules_executorch.common.errors import UserError
+from rules_executorch.common.schema import find_problem
 
 __all__ = [
     "Backend",
@@ -68,19 +69,14 @@ def check_options(backend: Backend, options: dict[str, Any]) -> None:
     Raises:
         UserError: it has no such option, or the value is not one that the option takes.
     """
-    import jsonschema
-
     known = backend.options_schema.get("properties", {})
     for name in options:
         if name not in known:
             has = f"It has {', '.join(sorted(known))}." if known else "It has none."
             raise UserError(f"The backend {backend.name} has no option {name!r}. {has}")
-    problems = sorted(
-        jsonschema.Draft202012Validator(backend.options_schema).iter_errors(options),
-        key=lambda error: list(map(str, error.absolute_path)),
-    )
-    if problems:
-        where = ".".join(map(str, problems[0].absolute_path)) or "options"
+    problem = find_problem(backend.options_schema, options)
+    if problem is not None:
         raise UserError(
-            f"The option {where} of the backend {backend.name} is not valid: {problems[0].message}."
+            f"The option {problem.where} of the backend {backend.name} is not valid:"
+            f" {problem.message}."
         )

@@ -21,8 +21,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from rules_executorch.checkpoint.description import StoredQuantization, WeightScheme
 from rules_executorch.checkpoint.stored_weights import SafetensorsWeights, Weights
 from rules_executorch.common import dtypes
 from rules_executorch.common.errors import UserError
@@ -30,7 +31,7 @@ from rules_executorch.common.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-METHOD = "compressed-tensors"
+METHOD: Final = "compressed-tensors"
 FORMATS = ("dense", "float-quantized", "int-quantized", "naive-quantized", "pack-quantized")
 _BITS = (4, 8)
 
@@ -107,25 +108,26 @@ def _groups(config: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
     return listed
 
 
-def describe(config: Mapping[str, Any], path: str) -> dict[str, Any]:
+def describe(config: Mapping[str, Any], path: str) -> StoredQuantization:
     """What model.json says of a `quantization_config` that `check` lets pass."""
-    return {
-        "method": METHOD,
-        "format": config.get("format"),
-        "weights": [
+    return StoredQuantization(
+        method=METHOD,
+        format=config.get("format"),
+        weights=tuple(
             _scheme(group["weights"]) for group in _groups(config, path) if group.get("weights")
-        ],
-    }
+        ),
+    )
 
 
-def _scheme(weights: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": str(weights.get("type") or "int")[:20],
-        "bits": weights["num_bits"],
-        "strategy": str(weights.get("strategy"))[:20],
-        "group_size": weights.get("group_size") if type(weights.get("group_size")) is int else None,
-        "symmetric": weights.get("symmetric") is not False,
-    }
+def _scheme(weights: Mapping[str, Any]) -> WeightScheme:
+    group_size = weights.get("group_size")
+    return WeightScheme(
+        type=str(weights.get("type") or "int")[:20],
+        bits=weights["num_bits"],
+        strategy=str(weights.get("strategy"))[:20],
+        group_size=group_size if type(group_size) is int else None,
+        symmetric=weights.get("symmetric") is not False,
+    )
 
 
 def is_compressed(stored: SafetensorsWeights) -> bool:

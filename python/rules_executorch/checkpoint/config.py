@@ -319,31 +319,6 @@ def max_positions(config: Mapping[str, Any] | PreTrainedConfig) -> int | None:
     return next((v for name in names if type(v := getattr(config, name, None)) is int), None)
 
 
-def check_cache_len(config: Mapping[str, Any] | PreTrainedConfig, max_cache_len: int) -> None:
-    """Refuses a static cache that the model has no positions for.
-
-    Args:
-        config: a parsed config.json, or transformers' object.
-        max_cache_len: positions the cache is to hold.
-
-    Raises:
-        UserError: below 1, or above `max_position_embeddings`.
-    """
-    limit = max_positions(config)
-    upper = "" if limit is None else f" to {limit}"
-    if max_cache_len < 1:
-        raise UserError(
-            f"max_cache_len = {max_cache_len} leaves the cache no position.",
-            instead=f"Write a number from 1{upper}.",
-        )
-    if limit is not None and max_cache_len > limit:
-        raise UserError(
-            f"max_cache_len = {max_cache_len} is more than the {limit} positions that the model"
-            " was made for (`max_position_embeddings`); beyond them its output is garbage.",
-            instead=f"Write max_cache_len = {limit} or less.",
-        )
-
-
 def token_ids(value: Any, what: str) -> tuple[int, ...]:
     """Token ids written as one number, a list, or null.
 

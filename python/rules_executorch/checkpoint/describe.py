@@ -10,12 +10,17 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rules_executorch.checkpoint import compressed_tensors, tokenizer
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint.architecture import positions_after_padding
-from rules_executorch.checkpoint.description import ModelDescription, PassedOver
+from rules_executorch.checkpoint.description import (
+    SCHEMA_VERSION,
+    ModelDescription,
+    PassedOver,
+    StoredQuantization,
+)
 from rules_executorch.checkpoint.fit import Fit, check_fit
 from rules_executorch.checkpoint.model_card import read_card
 from rules_executorch.checkpoint.sources import Sources
@@ -202,7 +207,7 @@ def _is_tied(config: Mapping[str, Any], names: list[str]) -> bool:
 def describe(
     config: Mapping[str, Any],
     *,
-    format: str,
+    format: Literal["safetensors", "gguf"],
     task: str,
     eos_ids: tuple[int, ...],
     bos_ids: tuple[int, ...],
@@ -216,7 +221,7 @@ def describe(
     license: str | None,
     fit: Fit,
     files_passed_over: tuple[str, ...],
-    quantization: dict[str, Any] | None = None,
+    quantization: StoredQuantization | None = None,
 ) -> ModelDescription:
     """Puts a description together: sizes from the config, the rest as given."""
     heads = configs.size(config, "num_attention_heads")
@@ -230,6 +235,7 @@ def describe(
     if config.get("use_sliding_window") is False:
         window = None
     return ModelDescription(
+        schema_version=SCHEMA_VERSION,
         format=format,
         task=task,
         architecture=named if isinstance(named, str) else None,

@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from importlib import resources
-from typing import Any
+from typing import Annotated, Literal
 
-from rules_executorch.common.errors import UserError
-from rules_executorch.common.files import read_json, write_json
+from pydantic import Field
 
-SCHEMA_VERSION = 1
+from rules_executorch.checkpoint.tasks import TASKS
+from rules_executorch.common import schema
+from rules_executorch.common.schema import Artifact, Count, Positive
+
+SCHEMA_VERSION: Literal[1] = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenizerDescription:
+class TokenizerDescription(Artifact):
     """The tokenizer beside the weights."""
 
-    kind: str | None
-    """`tokenizer.json`, or None where there is no tokenizer that the runner reads."""
-    vocab_size: int | None
+    kind: Literal["tokenizer.json"] | None
+    """Null where there is no tokenizer that the runner reads."""
+    vocab_size: Positive | None
     """One more than the highest id; less than the model's where the embedding is padded."""
     chat_template: bool
 
 
 @dataclasses.dataclass(frozen=True)
-class PassedOver:
+class WeightScheme(Artifact):
+    """How compressed-tensors stores the weights of a group of layers."""
+
+    type: str
+    bits: int
+    strategy: str
+    group_size: int | None
+    symmetric: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredQuantization(Artifact):
+    """How the weights of a safetensors checkpoint are quantized."""
+
+    method: Literal["compressed-tensors"]
+    format: str | None
+    weights: tuple[WeightScheme, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PassedOver(Artifact):
     """What was given and is not needed."""
 
     files: tuple[str, ...]
@@ -35,76 +56,61 @@ class PassedOver:
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelDescription:
-    """A checkpoint; `schema/model.schema.json` is its form as JSON.
+class ModelDescription(Artifact):
+    """Description of a checkpoint, model.json.
 
-    A size is None where config.json leaves it to the architecture's default.
+    A size is null where config.json leaves it to the architecture's default.
     """
 
-    format: str
-    """`safetensors` or `gguf`."""
-    task: str
+    schema_version: Literal[1]
+    format: Literal["safetensors", "gguf"]
+    task: Annotated[str, Field(json_schema_extra={"enum": [*TASKS]})]
     architecture: str | None
     """The class that config.json names, `LlamaForCausalLM`."""
     model_type: str
-    eos_ids: tuple[int, ...]
+    eos_ids: Annotated[tuple[Count, ...], Field(json_schema_extra={"uniqueItems": True})]
     """Every id that ends a sequence, in the order of the source."""
-    bos_id: int | None
-    pad_id: int | None
-    vocab_size: int | None
-    """Rows of the embedding; None for a model that reads no text."""
+    bos_id: Count | None
+    pad_id: Count | None
+    vocab_size: Positive | None
+    """Rows of the embedding; null for a model that reads no text."""
     tokenizer: TokenizerDescription
-    max_position_embeddings: int | None
+    max_position_embeddings: Positive | None
     """Tokens that there are positions for."""
-    hidden_size: int | None
-    num_hidden_layers: int | None
-    num_attention_heads: int | None
-    num_key_value_heads: int | None
-    head_dim: int | None
+    hidden_size: Positive | None
+    num_hidden_layers: Positive | None
+    num_attention_heads: Positive | None
+    num_key_value_heads: Positive | None
+    head_dim: Positive | None
     """Elements of a head: config.json's, not hidden_size / heads, where it is written."""
-    sliding_window: int | None
+    sliding_window: Positive | None
     tied_embeddings: bool
-    num_parameters: int
+    num_parameters: Positive
     """Elements of all tensors in the files."""
-    weight_bytes: int
+    weight_bytes: Positive
     """Bytes of all tensors in the files."""
     dtype: str
     """torch's name of the dtype that most bytes have; for GGUF its type, `Q4_1`."""
     license: str | None
     passed_over: PassedOver
-    quantization: dict[str, Any] | None = None
-    """How the weights of a safetensors checkpoint are quantized; None if they are not."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The description as `schema/model.schema.json` has it."""
-        return {"schema_version": SCHEMA_VERSION, **dataclasses.asdict(self)}
+    quantization: StoredQuantization | None
+    """Null if the weights are not quantized, or the format is GGUF."""
 
 
 def write(path: str, description: ModelDescription) -> None:
     """Writes model.json."""
-    write_json(path, description.to_json())
+    schema.write(path, description)
 
 
 def read(path: str) -> ModelDescription:
     """Reads model.json.
 
     Raises:
-        UserError: not JSON, or against the schema.
+        UserError: there is none, it is not JSON, or it is against the schema.
     """
-    import jsonschema
-
-    value = read_json(path, "The model description")
-    schema = resources.files("rules_executorch").joinpath("schema", "model.schema.json")
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    problem = next(iter(validator.iter_errors(value)), None)
-    if problem is not None:
-        where = ".".join(map(str, problem.absolute_path)) or "the top level"
-        raise UserError(
-            f"The model description {path} is not valid at {where}: {problem.message}.",
-            instead="Build it with the `describe` subcommand of this version.",
-        )
-    del value["schema_version"]
-    value["tokenizer"] = TokenizerDescription(**value["tokenizer"])
-    value["passed_over"] = PassedOver(**{k: tuple(v) for k, v in value["passed_over"].items()})
-    value["eos_ids"] = tuple(value["eos_ids"])
-    return ModelDescription(**value)
+    return schema.read(
+        ModelDescription,
+        path,
+        "The model description",
+        instead="Build it with the `describe` subcommand of this version.",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from rules_executorch.checkpoint import strict_json
 from rules_executorch.checkpoint.description import TokenizerDescription
@@ -15,7 +15,7 @@ _MAX_TOKENIZER_BYTES = 256_000_000
 _MAX_TEMPLATE_BYTES = 1_000_000
 _MAX_ID = 2**31 - 1
 
-KIND = "tokenizer.json"
+KIND: Final = "tokenizer.json"
 """The kind of tokenizer that is read here: the file of Hugging Face's `tokenizers`."""
 
 

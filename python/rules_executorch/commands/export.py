@@ -9,13 +9,14 @@ import argparse
 
 from rules_executorch.action.environment import hermetic, seed_torch
 from rules_executorch.action.progress import Progress
-from rules_executorch.common.files import whole_file, write_json
+from rules_executorch.common import schema
+from rules_executorch.common.files import whole_file
 from rules_executorch.export.options import read_export_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the subcommand."""
-    parser.add_argument("--options", required=True, help="JSON, see schema/export.schema.json")
+    parser.add_argument("--options", required=True, help="JSON, see `schema export`")
     parser.add_argument("--config", required=True, help="config.json of the model")
     parser.add_argument("--out-program", required=True, help="the .pt2 to write")
     parser.add_argument("--out-signature", required=True, help="the signature to write, JSON")
@@ -45,6 +46,6 @@ def run(args: argparse.Namespace) -> int:
         # If the signature cannot be written, the program is removed too.
         with whole_file(args.out_program) as part:
             write_program(exported.program, part)
-            write_json(args.out_signature, exported.signature)
+            schema.write(args.out_signature, exported.signature)
             progress.finish(args.out_timings)
     return 0

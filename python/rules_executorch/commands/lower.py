@@ -11,13 +11,15 @@ import contextlib
 from rules_executorch.action.environment import hermetic, seed_torch
 from rules_executorch.action.progress import Progress
 from rules_executorch.action.quiet import quiet_libraries
-from rules_executorch.common.files import read_json, whole_file, write_json
-from rules_executorch.export.options import read_lower_options
+from rules_executorch.checkpoint.description import read as read_description
+from rules_executorch.common.files import whole_file, write_json
+from rules_executorch.export.signature import read_signature
+from rules_executorch.lower.options import read_lower_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the subcommand."""
-    parser.add_argument("--options", required=True, help="JSON, see schema/lower.schema.json")
+    parser.add_argument("--options", required=True, help="JSON, see `schema lower`")
     parser.add_argument("--exported", required=True, help="the .pt2 of executorch_export")
     parser.add_argument("--signature", required=True, help="its signature, JSON")
     parser.add_argument("--model-description", required=True, help="model.json of the model")
@@ -45,14 +47,14 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress("lower", args.target)
     progress.stage("start")
     options = read_lower_options(args.options)
-    signature = read_json(args.signature, "The signature of the exported program")
-    description = read_json(args.model_description, "The description of the model")
+    signature = read_signature(args.signature)
+    description = read_description(args.model_description)
     with hermetic():
         seed_torch()
         from rules_executorch.checkpoint.config import load_config
         from rules_executorch.checkpoint.weights import open_model_weights
         from rules_executorch.lower import pipeline
-        from rules_executorch.program.runner_contract import constant_methods
+        from rules_executorch.lower.constant_methods import constant_methods
         from rules_executorch.records.manifest import Inputs, make_manifest, render_report
 
         # A later output that fails takes the earlier ones with it.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rules_executorch.action.environment import hermetic, seed_torch
 from rules_executorch.common.errors import UserError
-from rules_executorch.common.files import read_json
+from rules_executorch.export.signature import read_signature
 
 if TYPE_CHECKING:
     from rules_executorch.run.parity import Parity
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compares, prints a table, and fails with a sentence; see `rules_executorch.run.parity`."""
-    signature = read_json(args.signature, "The signature of the exported program")
-    if signature["quantized"] and args.tolerance is None:
+    signature = read_signature(args.signature)
+    if signature.quantized and args.tolerance is None:
         raise UserError(
             "The program is quantized, so how far its logits may be from eager is for you to say.",
             instead='Write a tolerance, for example tolerance = "0.05".',
@@ -49,17 +49,17 @@ def run(args: argparse.Namespace) -> int:
 
         config = load_config(args.config)
         program = parity.RuntimeProgram(args.program, args.data)
-        tolerance = args.tolerance or parity.DEFAULT_TOLERANCE[signature["dtype"]]
-        task = signature["options"]["task"]
+        tolerance = args.tolerance or parity.DEFAULT_TOLERANCE[signature.dtype]
+        task = signature.options.task
         with open_model_weights(args.weights, config, task) as weights:
-            if signature["cache"] is None:
+            if signature.cache is None:
                 outcome = compare_plain(
                     program, config, weights, signature, tolerance=tolerance, seed=args.seed
                 )
                 return _report(outcome)
             outcome = parity.compare(
                 program,
-                parity.Eager(config, weights, signature["dtype"], signature["quantized"]),
+                parity.Eager(config, weights, signature.dtype, signature.quantized),
                 signature,
                 tolerance=tolerance,
                 window=parity.sliding_window(config),

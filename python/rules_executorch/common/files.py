@@ -42,12 +42,15 @@ def write_json(path: str, value: Any) -> None:
         file.write("\n")
 
 
-def read_json(path: str, what: str) -> Any:
+def read_json(
+    path: str, what: str, *, instead: str = "Fetch the file again from the model's repository."
+) -> Any:
     """Reads a JSON file.
 
     Args:
         path: the file.
         what: how the error names the file, for example `config.json`.
+        instead: what the error says to do with a file that is no JSON.
 
     Raises:
         UserError: there is no such file, or it is not UTF-8 JSON.
@@ -57,8 +60,8 @@ def read_json(path: str, what: str) -> Any:
             return json.load(file)
     except FileNotFoundError as error:
         raise UserError(f"{what} is not there: {path}.", instead="Check the path.") from error
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(
             f"{what} ({os.path.basename(path)}) is not readable as JSON: {error}.",
-            instead="Fetch the file again from the model's repository.",
+            instead=instead,
         ) from error

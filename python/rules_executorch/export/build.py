@@ -11,20 +11,21 @@ would otherwise fill uninitialized memory.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from rules_executorch.common.errors import UserError
 
 if TYPE_CHECKING:
-    from torch.export import ExportedProgram
     from transformers import PreTrainedConfig, PreTrainedModel
 
     from rules_executorch.checkpoint.stored_weights import Weights
 
-DTYPES: dict[str, torch.dtype] = {
+Dtype = Literal["float32", "float16", "bfloat16"]
+
+DTYPES: dict[Dtype, torch.dtype] = {
     "float32": torch.float32,
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
@@ -48,7 +49,7 @@ def untouched_memory() -> Iterator[None]:
         torch.utils.deterministic.fill_uninitialized_memory = filled
 
 
-def resolve_dtype(config: PreTrainedConfig, dtype: str) -> str:
+def resolve_dtype(config: PreTrainedConfig, dtype: Dtype | Literal["auto"]) -> Dtype:
     """Gives the dtype of a program: `dtype`, or for `auto` the one that the config names.
 
     Raises:
@@ -133,40 +134,11 @@ def wanted_tensors(model: torch.nn.Module) -> dict[str, tuple[int, ...]]:
     }
 
 
-def read_parameters(program: ExportedProgram, model: torch.nn.Module) -> list[dict[str, Any]]:
-    """Name, shape and dtype of each tensor of a checkpoint that a program reads.
-
-    Args:
-        program: exported from an adapter around `model`.
-        model: in its order; tied names are left out, and so is what no node of the graph uses,
-            such as a pooler whose result is dropped.
-    """
-    signature = program.graph_signature
-    places = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
-    shared = {PREFIX + name: PREFIX + kept for name, kept in ties(model).items()}
-    # Strict tracing leaves what nothing uses in the graph; lowering drops it.
-    live: set[torch.fx.Node] = set()
-    for node in reversed(program.graph.nodes):
-        if node in live or (node.op != "placeholder" and node.is_impure()):
-            live.update(node.all_input_nodes)
-    used = [places[node.name] for node in live if node.name in places]
-    read = {shared.get(name, name) for name in used}
-    return [
-        {
-            "name": name,
-            "shape": list(shape),
-            "dtype": str(program.state_dict[PREFIX + name].dtype).removeprefix("torch."),
-        }
-        for name, shape in wanted_tensors(model).items()
-        if PREFIX + name in read
-    ]
-
-
 def load_weights(
     model: PreTrainedModel,
     weights: Weights,
     dtype: str,
-    signature: Mapping[str, Any] | None = None,
+    read: Collection[str] | None = None,
 ) -> None:
     """Gives every parameter of a built model its values; ties stay ties.
 
@@ -174,15 +146,14 @@ def load_weights(
         model: from `build_model`.
         weights: the checkpoint.
         dtype: a key of `DTYPES`; a tensor that already has it stays mapped, not copied.
-        signature: of the export; of what its graph does not read, the checkpoint may lack some.
+        read: names of the tensors that a program reads; of others, the checkpoint may lack some.
 
     Raises:
         UserError: a parameter is missing or has another shape.
     """
     wanted, shared = wanted_tensors(model), ties(model)
-    if signature is not None:
-        read = {tensor["name"] for tensor in (*signature["parameters"], *signature["quantized"])}
-        read |= {shared.get(name, name) for name in read}
+    if read is not None:
+        read = {*read, *(shared.get(name, name) for name in read)}
         here = {shared.get(name, name) for name in weights.names()}
         wanted = {name: shape for name, shape in wanted.items() if name in read or name in here}
     found = weights.resolve(wanted, tied=shared)

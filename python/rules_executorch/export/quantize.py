@@ -12,7 +12,6 @@ Parts of a quantized weight are parameters named
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import torch
 
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.choices import EMBEDDING_SCHEMES, OTHER_SCHEMES, SCHEMES, Scheme
+from rules_executorch.export.signature import QuantizedWeight
 
 if TYPE_CHECKING:
     from torchao.core.config import AOBaseConfig
@@ -28,27 +28,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 4
 """How many layers an error names."""
-
-
-@dataclasses.dataclass(frozen=True)
-class QuantizedWeight:
-    """A weight that the checkpoint has and the program has in parts.
-
-    Attributes:
-        name: of the weight in the model, for example `lm_head.weight`.
-        shape: of the weight.
-        scheme: a key of `SCHEMES`.
-        group_size: weights that share a scale; None for a whole row.
-        embedding: whether it is an embedding's.
-        parts: names of the parameters that hold it, in torchao's order.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    scheme: str
-    group_size: int | None
-    embedding: bool
-    parts: tuple[str, ...]
 
 
 def check_scheme(quantization: Quantization) -> None:
@@ -203,21 +182,21 @@ def _does_not_divide(skipped: Mapping[str, int], group_size: int) -> UserError:
     )
 
 
-def quantize_weight(weight: torch.Tensor, how: Mapping[str, Any]) -> list[torch.Tensor]:
+def quantize_weight(weight: torch.Tensor, how: QuantizedWeight) -> list[torch.Tensor]:
     """Quantizes one weight of a checkpoint.
 
     Args:
         weight: floating point, (rows, columns).
-        how: a `QuantizedWeight` as the signature holds it.
+        how: as the signature holds it.
 
     Returns:
         The parts, in the order of their names.
     """
-    tensor = _quantized(weight, SCHEMES[how["scheme"]], how["group_size"], how["embedding"])
+    tensor = _quantized(weight, SCHEMES[how.scheme], how.group_size, how.embedding)
     return [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
 
 
-def dequantized_weight(weight: torch.Tensor, how: Mapping[str, Any]) -> torch.Tensor:
+def dequantized_weight(weight: torch.Tensor, how: QuantizedWeight) -> torch.Tensor:
     """What a weight is worth once it is quantized: same shape and dtype as `weight`."""
-    tensor = _quantized(weight, SCHEMES[how["scheme"]], how["group_size"], how["embedding"])
+    tensor = _quantized(weight, SCHEMES[how.scheme], how.group_size, how.embedding)
     return tensor.dequantize().to(weight.dtype)

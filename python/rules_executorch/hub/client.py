@@ -334,7 +334,9 @@ class Hub:
                 self._say(f"Hashing {path} ({entry.size} bytes).")
                 digest, size = self._hash(repo, revision, entry), entry.size
             locked[path] = LockedFile(size=size, sha256=digest, lfs=bool(entry.lfs))
-        return LockedModel(repo, revision, tuple(include), tuple(exclude), locked)
+        return LockedModel(
+            repo, revision, tuple(sorted(set(include))), tuple(sorted(set(exclude))), locked
+        )
 
     def _hash(self, repo: str, revision: str, entry: RepoFile) -> str:
         url = huggingface_hub.hf_hub_url(

@@ -1,24 +1,24 @@
 """The lock file of models: path, size and sha256 of every file.
 
-Its schema is schema/huggingface_lock.schema.json; the module extension `huggingface` reads it.
+The module extension `huggingface` reads it.
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
-from importlib import resources
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import jsonschema
+from pydantic import Field
 
-from rules_executorch.common import files
+from rules_executorch.common import files, schema
 from rules_executorch.common.errors import UserError
+from rules_executorch.common.schema import Artifact, Count, Sha256
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
+_INSTEAD = "Restore it, or delete the file and lock its models again."
 
 # Names that a file of a Bazel repository may have. executorch/private/huggingface/lock.bzl checks
 # the same, since a lock file can be written by hand.
@@ -28,45 +28,46 @@ _BOUNDARIES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LockedFile:
-    """One file of a model.
+Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], Field(json_schema_extra={"uniqueItems": True})
+]
 
-    Attributes:
-        size: bytes.
-        sha256: 64 lower-case hexadecimal digits.
-        lfs: whether the hub keeps it in large-file storage.
-    """
 
-    size: int
-    sha256: str
+@dataclasses.dataclass(frozen=True)
+class LockedFile(Artifact):
+    """One file of a model."""
+
+    size: Count
+    """Bytes."""
+    sha256: Sha256
     lfs: bool
+    """Whether the hub keeps it in large-file storage."""
 
 
-@dataclass(frozen=True)
-class LockedModel:
-    """One model at one revision; `files` by path in the repository."""
+@dataclasses.dataclass(frozen=True)
+class LockedModel(Artifact):
+    """One model at one revision."""
 
-    repo: str
-    revision: str
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    files: dict[str, LockedFile] = field(default_factory=dict)
+    repo: Annotated[str, Field(pattern="^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")]
+    revision: Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
+    include: Patterns
+    exclude: Patterns
+    files: Annotated[dict[str, LockedFile], Field(min_length=1)]
+    """By path in the repository. Without include and exclude, every file of the revision."""
 
     @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files.values())
 
-    def to_json(self) -> dict[str, Any]:
-        """The entry, with sorted patterns."""
-        return {
-            "repo": self.repo,
-            "revision": self.revision,
-            "include": sorted(set(self.include)),
-            "exclude": sorted(set(self.exclude)),
-            "files": {path: vars(file) for path, file in self.files.items()},
-        }
+
+@dataclasses.dataclass(frozen=True)
+class Lock(Artifact):
+    """Lock file of models."""
+
+    schema_version: Literal[1]
+    models: dict[str, LockedModel]
+    """By the name of huggingface.model."""
 
 
 def check_path(path: str) -> None:
@@ -91,46 +92,30 @@ def check_path(path: str) -> None:
     )
 
 
-def _check(value: Any, path: str) -> None:
+def _parse(value: Any, path: str) -> Lock:
     if isinstance(value, dict) and value.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
         raise UserError(
             f"{path} has schema_version {value['schema_version']!r}, and this ruleset writes"
             f" {SCHEMA_VERSION}.",
             instead="Use the ruleset that wrote it, or delete the file and lock its models again.",
         )
-    schema = json.loads(
-        resources.files("rules_executorch")
-        .joinpath("schema/huggingface_lock.schema.json")
-        .read_text(encoding="utf-8")
+    return schema.parse(
+        Lock,
+        value,
+        f"The lock file of models {path}",
+        instead=_INSTEAD,
     )
-    error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(value)
-    )
-    if error is not None:
-        raise UserError(
-            f"{path} is not a lock file of models: at {error.json_path}, {error.message}.",
-            instead="Restore it, or delete the file and lock its models again.",
-        )
 
 
-def read(path: str) -> dict[str, Any]:
+def read(path: str) -> Lock:
     """Reads a lock file; a missing one is empty.
 
     Raises:
         UserError: it is not JSON, or does not match the schema.
     """
     if not os.path.exists(path):
-        return {"schema_version": SCHEMA_VERSION, "models": {}}
-    try:
-        with open(path, encoding="utf-8") as file:
-            value = json.load(file)
-    except ValueError as error:
-        raise UserError(
-            f"{path} is not readable as JSON: {error}.",
-            instead="Restore it, or delete the file and lock its models again.",
-        ) from error
-    _check(value, path)
-    return value
+        return Lock(SCHEMA_VERSION, {})
+    return _parse(files.read_json(path, "The lock file of models", instead=_INSTEAD), path)
 
 
 def update(path: str, name: str, model: LockedModel) -> bool:
@@ -144,11 +129,10 @@ def update(path: str, name: str, model: LockedModel) -> bool:
     Returns:
         Whether the file changed.
     """
-    lock = read(path)
-    before = json.dumps(lock, sort_keys=True)
-    lock["models"][name] = model.to_json()
-    _check(lock, path)
-    if json.dumps(lock, sort_keys=True) == before:
+    before = read(path)
+    locked = Lock(SCHEMA_VERSION, before.models | {name: model})
+    _parse(schema.to_json(locked), path)
+    if locked == before:
         return False
-    files.write_json(path, lock)
+    schema.write(path, locked)
     return True

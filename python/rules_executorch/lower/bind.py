@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from rules_executorch.checkpoint.stored_weights import Weights
+    from rules_executorch.export.signature import Signature
 
 
-def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: Weights) -> None:
+def bind_weights(program: ExportedProgram, signature: Signature, weights: Weights) -> None:
     """Puts a checkpoint's tensors in the place of a program's parameters.
 
     Args:
@@ -26,14 +27,14 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
     Raises:
         UserError: a parameter is missing or has another shape.
     """
-    wanted = {tensor["name"]: tuple(tensor["shape"]) for tensor in signature["parameters"]}
+    wanted = {tensor.name: tuple(tensor.shape) for tensor in signature.parameters}
     sources = {}
-    for weight in signature["quantized"]:
+    for weight in signature.quantized:
         # A layer that lost its tie when it was quantized still takes its values from the other.
-        source = signature["ties"].get(weight["name"], weight["name"])
-        sources[weight["name"]] = source
-        wanted[source] = tuple(weight["shape"])
-    found = weights.resolve(wanted, tied=signature["ties"])
+        source = signature.ties.get(weight.name, weight.name)
+        sources[weight.name] = source
+        wanted[source] = tuple(weight.shape)
+    found = weights.resolve(wanted, tied=signature.ties)
     state = program.state_dict
     parameters = set(program.graph_signature.parameters)
 
@@ -42,17 +43,17 @@ def bind_weights(program: ExportedProgram, signature: dict[str, Any], weights: W
             value = torch.nn.Parameter(value, requires_grad=False)
         state[PREFIX + name] = value
 
-    for tensor in signature["parameters"]:
-        name = tensor["name"]
+    for tensor in signature.parameters:
+        name = tensor.name
         source = weights.tensor(found[name])
-        value = source.to(getattr(torch, tensor["dtype"]))
+        value = source.to(getattr(torch, tensor.dtype))
         put(name, value)
         if value is not source:
             weights.release(found[name])
-    for weight in signature["quantized"]:
-        name = found[sources[weight["name"]]]
-        parts = quantize_weight(weights.tensor(name).to(DTYPES[signature["dtype"]]), weight)
+    for weight in signature.quantized:
+        name = found[sources[weight.name]]
+        parts = quantize_weight(weights.tensor(name).to(DTYPES[signature.dtype]), weight)
         # What was made of it is kept, so that source and result need not fit together.
         weights.release(name)
-        for name, part in zip(weight["parts"], parts, strict=True):
+        for name, part in zip(weight.parts, parts, strict=True):
             put(name, part)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torchao.quantization.pt2e.quantizer import Quantizer
 
+    from rules_executorch.export.signature import DynamicDim, Signature
+
 RANDOM_SAMPLES = 8
 _LENGTH = 3
 """Positions of a sequence whose length varies: with one it would be taken for a constant."""
@@ -42,7 +44,7 @@ class Calibration:
     source: dict[str, Any]
 
 
-def read_calibration(path: str, signature: Mapping[str, Any]) -> Calibration:
+def read_calibration(path: str, signature: Signature) -> Calibration:
     """Reads inputs from a safetensors file.
 
     Args:
@@ -93,7 +95,7 @@ def read_calibration(path: str, signature: Mapping[str, Any]) -> Calibration:
     return Calibration(samples, {"kind": "file", "samples": count, "sha256": digest})
 
 
-def random_calibration(signature: Mapping[str, Any]) -> Calibration:
+def random_calibration(signature: Signature) -> Calibration:
     """Makes seeded random inputs: enough to lower and test with, not to ship.
 
     A sequence whose length varies has 3 positions, or as many as it may. Floating-point inputs are
@@ -101,8 +103,8 @@ def random_calibration(signature: Mapping[str, Any]) -> Calibration:
     vocabulary, positions count up, and masks keep everything.
     """
     generator = torch.Generator().manual_seed(_SEED)
-    vocabulary = signature["vocab_size"] or 1
-    lengths = {name: min(_LENGTH, dim["max"]) for name, dim in signature["dynamic_dims"].items()}
+    vocabulary = signature.vocab_size or 1
+    lengths = {name: min(_LENGTH, dim.max) for name, dim in signature.dynamic_dims.items()}
 
     def make(name: str, dtype: str, shape: list[int]) -> torch.Tensor:
         if dtype != "int64":
@@ -137,7 +139,7 @@ def quantize_program(
     program: ExportedProgram,
     quantizer: Quantizer,
     samples: Sequence[Mapping[str, torch.Tensor]],
-    dynamic_dims: Mapping[str, Mapping[str, int]] | None = None,
+    dynamic_dims: Mapping[str, DynamicDim] | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
     """Quantizes a program whose weights are bound.
@@ -183,13 +185,13 @@ def quantize_program(
 
 
 def _dynamic_shapes(
-    program: ExportedProgram, dims: Mapping[str, Mapping[str, int]]
+    program: ExportedProgram, dims: Mapping[str, DynamicDim]
 ) -> dict[str, dict[int, Any]] | None:
     """The dimensions of the inputs that vary; a program has one such dimension or none."""
     if not dims:
         return None
     ((name, bounds),) = dims.items()
-    dim = torch.export.Dim(name, max=bounds["max"])
+    dim = torch.export.Dim(name, max=bounds.max)
     values = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
     return {
         user: {
@@ -223,8 +225,5 @@ def _layer(node: torch.fx.Node, weight: str) -> str:
     return name.removeprefix(PREFIX)
 
 
-def _inputs(signature: Mapping[str, Any]) -> list[tuple[str, str, list[int]]]:
-    return [
-        (tensor["name"], tensor["dtype"], list(tensor["shape"]))
-        for tensor in signature["methods"]["forward"]["inputs"]
-    ]
+def _inputs(signature: Signature) -> list[tuple[str, str, list[int]]]:
+    return [(tensor.name, tensor.dtype, list(tensor.shape)) for tensor in signature.forward.inputs]

@@ -5,8 +5,8 @@ The rules refuse the same as far as they know it when a target is analysed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rules_executorch.backends import Backend, check_options
 from rules_executorch.common.errors import UserError
@@ -15,14 +15,14 @@ from rules_executorch.export.quantize import SCHEMES
 from rules_executorch.lower.external_data import check_external_data
 
 if TYPE_CHECKING:
-    from rules_executorch.export.options import LowerOptions
+    from rules_executorch.export.options import Quantization
+    from rules_executorch.export.signature import Signature
     from rules_executorch.lower.calibrate import Quantized
+    from rules_executorch.lower.options import LowerOptions
     from rules_executorch.program.delegation import Delegation
 
 
-def check(
-    backend: Backend, options: LowerOptions, signature: Mapping[str, Any], calibration: bool
-) -> bool:
+def check(backend: Backend, options: LowerOptions, signature: Signature, calibration: bool) -> bool:
     """All that is known before an exported program is read.
 
     Args:
@@ -37,9 +37,9 @@ def check(
     Raises:
         UserError: see the other functions of this module.
     """
-    check_lowering(backend, options, signature["dtype"])
+    check_lowering(backend, options, signature.dtype)
     check_graph(backend, signature)
-    check_quantization(backend, signature["options"]["quantization"])
+    check_quantization(backend, signature.options.quantization)
     return check_calibration(backend, options, signature, calibration)
 
 
@@ -66,7 +66,7 @@ def check_lowering(backend: Backend, options: LowerOptions, dtype: str) -> None:
         check_canonical(backend.patches)
 
 
-def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:
+def check_graph(backend: Backend, signature: Signature) -> None:
     """Refuses a kind of program that the backend cannot hold.
 
     Args:
@@ -76,13 +76,13 @@ def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:
     Raises:
         UserError: the program generates text, or its sequence length varies, and it must not.
     """
-    if not backend.generation and signature["cache"] is not None:
+    if not backend.generation and signature.cache is not None:
         raise UserError(
             f"The backend {backend.name} is for programs without a cache, and this one generates "
             "text.",
             instead="Export a model for classification or features, or choose another backend.",
         )
-    if not backend.dynamic_shapes and signature["dynamic_dims"]:
+    if not backend.dynamic_shapes and signature.dynamic_dims:
         raise UserError(
             f"The backend {backend.name} takes fixed shapes only, and the sequence length of this "
             "program varies.",
@@ -91,7 +91,7 @@ def check_graph(backend: Backend, signature: Mapping[str, Any]) -> None:
         )
 
 
-def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None) -> None:
+def check_quantization(backend: Backend, quantization: Quantization | None) -> None:
     """Refuses a quantization scheme whose kernels the backend does not have.
 
     Args:
@@ -104,8 +104,8 @@ def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None)
     if quantization is None:
         return
     for option, given, taken in (
-        ("quantization", quantization["scheme"], backend.schemes),
-        ("quantization_embedding", quantization["embedding"], backend.embedding_schemes),
+        ("quantization", quantization.scheme, backend.schemes),
+        ("quantization_embedding", quantization.embedding, backend.embedding_schemes),
     ):
         if given is not None and given not in taken:
             takes = f"Export with {option} = one of {', '.join(taken)}" if taken else ""
@@ -113,8 +113,8 @@ def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None)
                 f'The backend {backend.name} has no kernels for {option} = "{given}".',
                 instead=f"{takes or f'Export without {option}'}, or choose another backend.",
             )
-    group_size, multiple = quantization["group_size"], backend.group_multiple
-    scheme = SCHEMES.get(quantization["scheme"])
+    group_size, multiple = quantization.group_size, backend.group_multiple
+    scheme = SCHEMES.get(quantization.scheme)
     if scheme is not None and scheme.grouped and group_size % multiple:
         raise UserError(
             f"The backend {backend.name} takes groups of {multiple} weights or multiples of it, "
@@ -125,7 +125,7 @@ def check_quantization(backend: Backend, quantization: Mapping[str, Any] | None)
 
 
 def check_calibration(
-    backend: Backend, options: LowerOptions, signature: Mapping[str, Any], given: bool
+    backend: Backend, options: LowerOptions, signature: Signature, given: bool
 ) -> bool:
     """Whether the scheme of the device is calibrated.
 
@@ -147,13 +147,13 @@ def check_calibration(
             "calibrated.",
             instead="Leave calibration out, or choose a device whose scheme needs it.",
         )
-    if scheme and signature["options"]["quantization"] is not None:
+    if scheme and signature.options.quantization is not None:
         raise UserError(
             f'The export has quantized weights, and scheme = "{scheme}" of the device would '
             "quantize them again.",
             instead="Export without quantization, or choose a device without a scheme.",
         )
-    if calibrated and (signature["cache"] is not None or signature["dynamic_dims"]):
+    if calibrated and (signature.cache is not None or signature.dynamic_dims):
         raise UserError(
             f'scheme = "{scheme}" is calibrated, which takes a program of fixed shapes without a '
             "cache.",

@@ -11,8 +11,8 @@ Rests on `external_constants` of executorch's `ExecutorchBackendConfig`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import PREFIX
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from rules_executorch.backends import Backend
+    from rules_executorch.export.signature import Signature
 
 # Names the file inside of executorch only: neither the program nor the data have it.
 _FILE = "data"
@@ -46,9 +47,7 @@ def check_external_data(backend: Backend) -> None:
         )
 
 
-def weights_only(
-    program: ExportedProgram, signature: Mapping[str, Any]
-) -> Callable[[Node], str | None]:
+def weights_only(program: ExportedProgram, signature: Signature) -> Callable[[Node], str | None]:
     """Makes the function that decides which constants leave the program.
 
     Args:
@@ -61,8 +60,8 @@ def weights_only(
         that programs of several cache lengths share their data. Weights leave, also in the form
         that a pass gave them.
     """
-    bound = {tensor["name"] for tensor in signature["parameters"]}
-    bound.update(part for weight in signature["quantized"] for part in weight["parts"])
+    bound = {tensor.name for tensor in signature.parameters}
+    bound.update(part for weight in signature.quantized for part in weight.parts)
     names = {PREFIX + name for name in bound}
     inputs = program.graph_signature
     computed = {

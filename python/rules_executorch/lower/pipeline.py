@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from rules_executorch.checkpoint.stored_weights import Weights
-    from rules_executorch.export.options import LowerOptions
+    from rules_executorch.export.signature import Signature
+    from rules_executorch.lower.options import LowerOptions
 
 
 _PARTITION = "partition the graph"
@@ -85,7 +86,7 @@ class Written:
 
 def lower(
     exported: str,
-    signature: Mapping[str, Any],
+    signature: Signature,
     weights: Weights,
     options: LowerOptions,
     constants: Mapping[str, Any],
@@ -121,7 +122,7 @@ def lower(
     checks.check(find_backend(options.backend), options, signature, calibration is not None)
     if isinstance(calibration, str):
         calibration = read_calibration(calibration, signature)
-    if signature["options"]["custom_ops"]:
+    if signature.options.custom_ops:
         load_llm_operators()
     progress.stage("read the exported program")
     program = read_program(exported)
@@ -140,7 +141,7 @@ def lower(
 
 def lower_program(
     program: ExportedProgram,
-    signature: Mapping[str, Any],
+    signature: Signature,
     options: LowerOptions,
     constants: Mapping[str, Any],
     calibration: Calibration | None = None,
@@ -182,12 +183,12 @@ def lower_program(
             inputs = calibration or random_calibration(signature)
             calibration = inputs if calibrated else None
             samples = inputs.samples if calibrated else inputs.samples[:1]
-            dims = signature["dynamic_dims"]
+            dims = signature.dynamic_dims
             quantized = quantize_program(program, quantizer, samples, dims, progress)
             checks.check_skipped(quantized, backend, options)
             program = quantized.program
             progress.stage(_PARTITION)
-        integers = quantized is not None or signature["options"]["quantization"] is not None
+        integers = quantized is not None or signature.options.quantization is not None
         edge_passes = backend.edge_passes(chosen)
         edge = to_edge_transform_and_lower(
             {"forward": program},
@@ -199,10 +200,10 @@ def lower_program(
         for rewrite in backend.after:
             rewrite(edge, chosen)
         delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}
-        checks.check_delegation(backend, options, signature["dtype"], delegation.values())
+        checks.check_delegation(backend, options, signature.dtype, delegation.values())
         tied_copies = {
             name: copies(edge.exported_program("forward"), PREFIX + name)
-            for name in sorted(set(signature["ties"].values()))
+            for name in sorted(set(signature.ties.values()))
         }
         if options.external_data:
             move_delegates_data(edge)

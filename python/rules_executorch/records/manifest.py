@@ -20,7 +20,9 @@ from rules_executorch.export.build import PREFIX
 from rules_executorch.records.size_breakdown import largest_layers, largest_tensors
 
 if TYPE_CHECKING:
-    from rules_executorch.export.options import LowerOptions
+    from rules_executorch.checkpoint.description import ModelDescription
+    from rules_executorch.export.signature import Signature
+    from rules_executorch.lower.options import LowerOptions
     from rules_executorch.lower.pipeline import Lowered
     from rules_executorch.program.inspect import ProgramInfo
 
@@ -53,8 +55,8 @@ def file_entry(path: str, name: str | None = None) -> dict[str, Any]:
 
 def make_manifest(
     inputs: Inputs,
-    signature: Mapping[str, Any],
-    description: Mapping[str, Any],
+    signature: Signature,
+    description: ModelDescription,
     options: LowerOptions,
     lowered: Lowered,
     info: ProgramInfo,
@@ -88,21 +90,23 @@ def make_manifest(
             **{name: importlib.metadata.version(name) for name in _DISTRIBUTIONS},
         },
         "model": {
-            "architecture": signature["architecture"],
-            "model_type": signature["model_type"],
-            "task": signature["options"]["task"],
-            "license": description.get("license"),
-            "format": description.get("format"),
-            "quantization": description.get("quantization"),
-            "parameters": description.get("num_parameters"),
-            "passed_over": description.get("passed_over"),
+            "architecture": signature.architecture,
+            "model_type": signature.model_type,
+            "task": signature.options.task,
+            "license": description.license,
+            "format": description.format,
+            "quantization": dataclasses.asdict(description.quantization)
+            if description.quantization is not None
+            else None,
+            "parameters": description.num_parameters,
+            "passed_over": dataclasses.asdict(description.passed_over),
         },
         "export": {
-            "adapter": signature["adapter"],
-            "cache": signature["cache"],
-            "dtype": signature["dtype"],
-            "max_seq_len": signature["max_seq_len"],
-            "options": signature["options"],
+            "adapter": signature.adapter,
+            "cache": dataclasses.asdict(signature.cache) if signature.cache is not None else None,
+            "dtype": signature.dtype,
+            "max_seq_len": signature.max_seq_len,
+            "options": dataclasses.asdict(signature.options),
         },
         "lower": {
             "backend": backend.name,
@@ -122,8 +126,8 @@ def make_manifest(
         "sizes": info.sizes,
         "largest_layers": largest_layers(signature),
         "vocab_size": {
-            "model": signature["vocab_size"],
-            "tokenizer": (description.get("tokenizer") or {}).get("vocab_size"),
+            "model": signature.vocab_size,
+            "tokenizer": description.tokenizer.vocab_size,
         },
         "tied": _tied(signature, lowered.tied_copies, data),
         "quantization": _quantization(signature),
@@ -139,41 +143,41 @@ def _data(path: str | None) -> dict[str, Any] | None:
     return {**file_entry(path, "program.ptd"), "tensors": tensors}
 
 
-def _quantization(signature: Mapping[str, Any]) -> dict[str, Any] | None:
-    options = signature["options"]["quantization"]
+def _quantization(signature: Signature) -> dict[str, Any] | None:
+    options = signature.options.quantization
     if options is None:
         return None
     return {
-        "options": options,
+        "options": dataclasses.asdict(options),
         "quantized": {
-            weight["name"]: {"scheme": weight["scheme"], "group_size": weight["group_size"]}
-            for weight in signature["quantized"]
+            weight.name: {"scheme": weight.scheme, "group_size": weight.group_size}
+            for weight in signature.quantized
         },
         "skipped": {
-            name: f"groups of {options['group_size']} do not divide its width, {width}"
-            for name, width in signature["not_quantized"].items()
+            name: f"groups of {options.group_size} do not divide its width, {width}"
+            for name, width in signature.not_quantized.items()
         },
         "untied": {
             alias: kept
-            for alias, kept in signature["ties"].items()
-            if {alias, kept} & {weight["name"] for weight in signature["quantized"]}
+            for alias, kept in signature.ties.items()
+            if {alias, kept} & {weight.name for weight in signature.quantized}
         },
     }
 
 
 def _tied(
-    signature: Mapping[str, Any],
+    signature: Signature,
     copies: Mapping[str, Sequence[str]],
     data: Mapping[str, Any] | None,
 ) -> list[dict[str, Any]]:
     found = []
     segments = {tensor["name"]: tensor["segment"] for tensor in data["tensors"]} if data else {}
     uses = collections.Counter(segments.values())
-    quantized = {weight["name"] for weight in signature["quantized"]}
+    quantized = {weight.name for weight in signature.quantized}
     for name, places in copies.items():
         aliases = [
             alias
-            for alias, kept in signature["ties"].items()
+            for alias, kept in signature.ties.items()
             if kept == name and not {alias, name} & quantized
         ]
         if uses[segments.get(PREFIX + name)] > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,10 +20,12 @@ from rules_executorch.export.quantize import SCHEMES
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from rules_executorch.export.signature import Signature
+
 LISTED = 5
 
 
-def largest_layers(signature: Mapping[str, Any]) -> list[dict[str, Any]]:
+def largest_layers(signature: Signature) -> list[dict[str, Any]]:
     """The layers with most weights, largest first.
 
     Args:
@@ -35,12 +36,12 @@ def largest_layers(signature: Mapping[str, Any]) -> list[dict[str, Any]]:
         may store them otherwise. A tied weight counts for the layer that it is named after.
     """
     layers: collections.Counter[str] = collections.Counter()
-    for tensor in signature["parameters"]:
-        size = getattr(torch, tensor["dtype"]).itemsize * math.prod(tensor["shape"])
-        layers[_layer(tensor["name"])] += size
-    for weight in signature["quantized"]:
-        bits = SCHEMES[weight["scheme"]].bits * math.prod(weight["shape"])
-        layers[_layer(weight["name"])] += -(-bits // 8)
+    for tensor in signature.parameters:
+        size = getattr(torch, tensor.dtype).itemsize * math.prod(tensor.shape)
+        layers[_layer(tensor.name)] += size
+    for weight in signature.quantized:
+        bits = SCHEMES[weight.scheme].bits * math.prod(weight.shape)
+        layers[_layer(weight.name)] += -(-bits // 8)
     largest = sorted(layers.items(), key=lambda layer: (-layer[1], layer[0]))
     return [{"layer": name, "bytes": size} for name, size in largest[:LISTED]]
 

@@ -7,8 +7,8 @@ shares nothing with the static cache under test. Prompts are random token ids of
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
     from rules_executorch.checkpoint.stored_weights import Weights
+    from rules_executorch.export.signature import QuantizedWeight, Signature
 
 DEFAULT_TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of a logit, by the program's dtype, as a share of the largest logit."""
@@ -165,7 +166,7 @@ class Eager:
         config: PreTrainedConfig,
         weights: Weights,
         dtype: str,
-        quantized: Sequence[Mapping[str, Any]] = (),
+        quantized: Sequence[QuantizedWeight] = (),
     ) -> None:
         """Builds the model and gives it the checkpoint's weights.
 
@@ -180,7 +181,7 @@ class Eager:
         self.model = build_model(config, dtype)
         load_weights(self.model, weights, dtype)
         for how in quantized:
-            layer = self.model.get_submodule(how["name"].rpartition(".")[0])
+            layer = self.model.get_submodule(how.name.rpartition(".")[0])
             value = dequantized_weight(layer.weight.detach(), how)
             layer.weight = torch.nn.Parameter(value, requires_grad=False)
 
@@ -206,7 +207,7 @@ class Eager:
         return found.logits.float()
 
 
-def walks(signature: Mapping[str, Any], window: int | None, length: int) -> list[Walk]:
+def walks(signature: Signature, window: int | None, length: int) -> list[Walk]:
     """The ways through a sequence that a program has to get right.
 
     Args:
@@ -219,8 +220,8 @@ def walks(signature: Mapping[str, Any], window: int | None, length: int) -> list
         the window and in chunks elsewhere, the whole sequence. A program of fixed length gets the
         whole sequence only.
     """
-    bound = signature["max_seq_len"]
-    if not signature["dynamic_dims"]:
+    bound = signature.max_seq_len
+    if not signature.dynamic_dims:
         return [Walk(f"steps of {bound}", (bound,) * (length // bound))]
     found = [
         Walk(f"prefill {size}", (size,))
@@ -250,7 +251,7 @@ def _through(length: int, bound: int, window: int | None) -> Iterator[int]:
 def compare(
     program: Program,
     eager: Eager,
-    signature: Mapping[str, Any],
+    signature: Signature,
     *,
     tolerance: float,
     window: int | None = None,
@@ -270,11 +271,11 @@ def compare(
         steps: greedy steps.
         seed: of the prompts.
     """
-    length = min(length or signature["cache"]["max_cache_len"], _longest(signature))
+    length = min(length or signature.cache.max_cache_len, _longest(signature))
     ways = walks(signature, window, length)
     sequence = _Sequence(program, eager, signature, tolerance)
     ids = _random_ids(signature, length, seed)
-    tokens = eager.embed(ids) if signature["options"]["input_form"] == "inputs_embeds" else ids
+    tokens = eager.embed(ids) if signature.options.input_form == "inputs_embeds" else ids
     differences, first = [], []
     for way in ways:
         found, outputs = sequence.run(way, tokens)
@@ -288,31 +289,31 @@ def compare(
     return Parity(differences, sequence.greedy(ids, steps), resets)
 
 
-def _longest(signature: Mapping[str, Any]) -> int:
+def _longest(signature: Signature) -> int:
     """Positions that a program can be driven to: a fixed length only goes in whole steps."""
-    length = signature["cache"]["max_cache_len"]
-    return length if signature["dynamic_dims"] else length - length % signature["max_seq_len"]
+    length = signature.cache.max_cache_len
+    return length if signature.dynamic_dims else length - length % signature.max_seq_len
 
 
-def _random_ids(signature: Mapping[str, Any], length: int, seed: int) -> torch.Tensor:
+def _random_ids(signature: Signature, length: int, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    shape = (signature["cache"]["batch_size"], length)
-    return torch.randint(signature["vocab_size"], shape, generator=generator)
+    shape = (signature.cache.batch_size, length)
+    return torch.randint(signature.vocab_size, shape, generator=generator)
 
 
 class _Sequence:
     """Drives a program through sequences and holds the reference beside it."""
 
     def __init__(
-        self, program: Program, eager: Eager, signature: Mapping[str, Any], tolerance: float
+        self, program: Program, eager: Eager, signature: Signature, tolerance: float
     ) -> None:
         self._program = program
         self._eager = eager
-        self._all = signature["options"]["logits"] == "all"
-        self._fixed = None if signature["dynamic_dims"] else signature["max_seq_len"]
-        self._bound = signature["max_seq_len"]
-        self._embeds = signature["options"]["input_form"] == "inputs_embeds"
-        self._room = signature["cache"]["max_cache_len"]
+        self._all = signature.options.logits == "all"
+        self._fixed = None if signature.dynamic_dims else signature.max_seq_len
+        self._bound = signature.max_seq_len
+        self._embeds = signature.options.input_form == "inputs_embeds"
+        self._room = signature.cache.max_cache_len
         self._tolerance = tolerance
 
     def run(self, walk: Walk, tokens: torch.Tensor) -> tuple[list[Difference], list[torch.Tensor]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
     from rules_executorch.checkpoint.stored_weights import Weights
+    from rules_executorch.export.signature import Signature
 
 _SAMPLES = 4
 
@@ -24,7 +24,7 @@ def compare_plain(
     program: RuntimeProgram,
     config: PreTrainedConfig,
     weights: Weights,
-    signature: Mapping[str, Any],
+    signature: Signature,
     *,
     tolerance: float,
     seed: int = 0,
@@ -42,9 +42,9 @@ def compare_plain(
     Returns:
         One difference for each sample; of texts, the last is padded. No greedy steps.
     """
-    task = signature["options"]["task"]
-    model = build_plain_model(config, task, signature["dtype"])
-    load_weights(model, weights, signature["dtype"], signature)
+    task = signature.options.task
+    model = build_plain_model(config, task, signature.dtype)
+    load_weights(model, weights, signature.dtype, read=signature.tensors)
     generator = torch.Generator().manual_seed(seed)
     samples = [
         _sample(signature, generator, padded=index == _SAMPLES - 1) for index in range(_SAMPLES)
@@ -65,18 +65,16 @@ def compare_plain(
 
 
 def _sample(
-    signature: Mapping[str, Any], generator: torch.Generator, padded: bool
+    signature: Signature, generator: torch.Generator, padded: bool
 ) -> dict[str, torch.Tensor]:
-    inputs = {tensor["name"]: tensor for tensor in signature["methods"]["forward"]["inputs"]}
+    inputs = {tensor.name: tensor for tensor in signature.forward.inputs}
     if TEXTS not in inputs:
         return {
-            name: torch.randn(tensor["shape"], generator=generator).to(
-                getattr(torch, tensor["dtype"])
-            )
+            name: torch.randn(tensor.shape, generator=generator).to(getattr(torch, tensor.dtype))
             for name, tensor in inputs.items()
         }
-    batch, length = signature["options"]["batch_size"], signature["max_seq_len"]
-    ids = torch.randint(signature["vocab_size"], (batch, length), generator=generator)
+    batch, length = signature.options.batch_size, signature.max_seq_len
+    ids = torch.randint(signature.vocab_size, (batch, length), generator=generator)
     mask = torch.ones_like(ids)
     if padded:
         mask[:, -(length // 3) :] = 0

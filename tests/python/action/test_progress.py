@@ -85,7 +85,7 @@ def test_what_is_left_counts_as_done(clock: Clock, lines: Path) -> None:
     assert re.search("3 of 3", lines.read_text())
     one.stage("no steps")
     one.step()
-    stages = one.timings()["stages"]
+    stages = one.timings().stages
     assert [stage["steps"] for stage in stages] == [3, None]
 
 

@@ -19,6 +19,7 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions
+from rules_executorch.export.signature import DynamicDim, Method, Tensor
 
 
 def eager(kind: type, exported: tiny_programs.Exported) -> torch.nn.Module:
@@ -38,11 +39,11 @@ def run(path: Path, *inputs: torch.Tensor) -> torch.Tensor:
 def test_an_image_classifier_gives_the_logits_of_eager(
     resnet: tiny_programs.Exported, tmp_path: Path
 ) -> None:
-    assert resnet.signature["methods"]["forward"] == {
-        "inputs": [{"name": "pixel_values", "dtype": "float32", "shape": [1, 3, 32, 32]}],
-        "outputs": [{"name": "logits", "dtype": "float32", "shape": [1, 4]}],
-    }
-    assert resnet.signature["cache"] is None
+    assert resnet.signature.forward == Method(
+        inputs=(Tensor("pixel_values", "float32", (1, 3, 32, 32)),),
+        outputs=(Tensor("logits", "float32", (1, 4)),),
+    )
+    assert resnet.signature.cache is None
     path = tmp_path / "model.pte"
     lowered, info = tiny_programs.lower(resnet, path, "xnnpack")
     assert lowered.delegation["forward"].share() > 0.9
@@ -56,11 +57,9 @@ def test_an_image_classifier_gives_the_logits_of_eager(
 def test_a_text_classifier_minds_the_mask(tmp_path: Path) -> None:
     options = dataclasses.replace(tiny_programs.TEXTS, dynamic_seq_len=True)
     bert = tiny_programs.export(tmp_path, tiny_programs.BERT, options)
-    assert [t["shape"] for t in bert.signature["methods"]["forward"]["inputs"]] == [
-        [1, "sequence"],
-        [1, "sequence"],
-    ]
-    assert bert.signature["dynamic_dims"] == {"sequence": {"min": 1, "max": 8}}
+    shapes = [tensor.shape for tensor in bert.signature.forward.inputs]
+    assert shapes == [(1, "sequence"), (1, "sequence")]
+    assert bert.signature.dynamic_dims == {"sequence": DynamicDim(1, 8)}
     path = tmp_path / "model.pte"
     tiny_programs.lower(bert, path, "portable")
     ids = torch.tensor([[5, 9, 17, 3, 2]])
@@ -75,8 +74,8 @@ def test_a_text_classifier_minds_the_mask(tmp_path: Path) -> None:
 def test_features_are_the_last_hidden_states(tmp_path: Path) -> None:
     options = dataclasses.replace(tiny_programs.TEXTS, task="feature-extraction")
     bert = tiny_programs.export(tmp_path, tiny_programs.BERT, options)
-    output = {"name": "last_hidden_state", "dtype": "float32", "shape": [1, 8, 32]}
-    assert bert.signature["methods"]["forward"]["outputs"] == [output]
+    output = Tensor("last_hidden_state", "float32", (1, 8, 32))
+    assert bert.signature.forward.outputs == (output,)
     path = tmp_path / "model.pte"
     tiny_programs.lower(bert, path, "portable")
     ids, mask = torch.arange(8)[None], torch.ones(1, 8, dtype=torch.int64)

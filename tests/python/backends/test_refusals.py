@@ -11,8 +11,8 @@ import tiny_programs
 
 from rules_executorch.backends import NAMES, Needs, find_backend
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.options import LowerOptions
 from rules_executorch.lower.checks import check_lowering
+from rules_executorch.lower.options import LowerOptions
 
 SDK = {
     "mediatek": ("mtk_converter, mtk_neuron", "NeuroPilot Express SDK", "executorch_toolchain"),

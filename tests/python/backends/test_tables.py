@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pkgutil
 import re
 import subprocess
 import sys
 import types
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import tables
 import torch
 
 from rules_executorch import __version__, backends
+from rules_executorch.common.schema import json_schema
 from rules_executorch.export.choices import CUSTOM_KERNELS
 from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.program.operator_libraries import load_llm_operators
@@ -30,11 +29,6 @@ sys.modules.update(dict.fromkeys(["torch", "executorch", "torchao", "transformer
 import tables
 assert tables.backends_bzl() and tables.options_bzl() and tables.schemes()
 """
-
-
-def schema(name: str) -> dict[str, Any]:
-    text = resources.files("rules_executorch").joinpath(f"schema/{name}.schema.json").read_text()
-    return json.loads(text)["properties"]
 
 
 def read(text: str) -> dict[str, Any]:
@@ -130,7 +124,10 @@ def test_the_kernels_of_the_custom_operators_exist(kernel: str) -> None:
     ],
 )
 def test_an_option_has_the_same_values(constant: str, option: str) -> None:
-    assert read(tables.options_bzl())[constant] == schema("export")[option]["enum"]
+    assert (
+        read(tables.options_bzl())[constant]
+        == json_schema(ExportOptions)["properties"][option]["enum"]
+    )
 
 
 def test_the_rule_writes_every_option_of_an_export_and_no_other() -> None:

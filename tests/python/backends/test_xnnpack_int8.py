@@ -13,10 +13,10 @@ from safetensors.torch import save_file
 from rules_executorch.backends import find_backend
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.options import LowerOptions
 from rules_executorch.export.pt2 import read_program
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.calibrate import quantize_program, random_calibration, read_calibration
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
 GPT2: dict[str, Any] = {
@@ -37,7 +37,7 @@ def fake_quantized(exported: tiny_programs.Exported, options: dict[str, Any], sa
     program = read_program(exported.program_path)
     bind_weights(program, exported.signature, open_weights([exported.weights_path]))
     quantizer = find_backend("xnnpack").quantizer(options)
-    dims = exported.signature["dynamic_dims"]
+    dims = exported.signature.dynamic_dims
     with torch.no_grad():
         return quantize_program(program, quantizer, samples, dims).program.module()
 

@@ -18,18 +18,24 @@ quiet_libraries()
 
 from rules_executorch.checkpoint import tiny  # noqa: E402
 from rules_executorch.checkpoint.config import load_config  # noqa: E402
+from rules_executorch.checkpoint.description import (  # noqa: E402
+    ModelDescription,
+    PassedOver,
+    TokenizerDescription,
+)
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
 from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
-from rules_executorch.common import guard  # noqa: E402
-from rules_executorch.common.files import write_json  # noqa: E402
+from rules_executorch.common import guard, schema  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
-from rules_executorch.export.options import ExportOptions, LowerOptions  # noqa: E402
+from rules_executorch.export.options import ExportOptions  # noqa: E402
 from rules_executorch.export.pt2 import write_program  # noqa: E402
+from rules_executorch.export.signature import Signature  # noqa: E402
 from rules_executorch.lower import pipeline  # noqa: E402
 from rules_executorch.lower.calibrate import Calibration  # noqa: E402
+from rules_executorch.lower.constant_methods import constant_methods  # noqa: E402
+from rules_executorch.lower.options import LowerOptions  # noqa: E402
 from rules_executorch.lower.pipeline import Lowered  # noqa: E402
 from rules_executorch.program.inspect import ProgramInfo  # noqa: E402
-from rules_executorch.program.runner_contract import constant_methods  # noqa: E402
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -75,7 +81,32 @@ FIXED = dataclasses.replace(GENERATION, dynamic_seq_len=False)
 IMAGES = ExportOptions(task="image-classification", image_size=32)
 TEXTS = ExportOptions(task="text-classification", max_seq_len=8, dynamic_seq_len=False)
 
-DESCRIPTION: dict[str, Any] = {"eos_ids": [2], "bos_id": 1}
+DESCRIPTION = ModelDescription(
+    schema_version=1,
+    format="safetensors",
+    task="text-generation",
+    architecture=None,
+    model_type="llama",
+    eos_ids=(2,),
+    bos_id=1,
+    pad_id=None,
+    vocab_size=128,
+    tokenizer=TokenizerDescription(None, vocab_size=None, chat_template=False),
+    max_position_embeddings=None,
+    hidden_size=None,
+    num_hidden_layers=None,
+    num_attention_heads=None,
+    num_key_value_heads=None,
+    head_dim=None,
+    sliding_window=None,
+    tied_embeddings=False,
+    num_parameters=1,
+    weight_bytes=4,
+    dtype="float32",
+    license=None,
+    passed_over=PassedOver((), ()),
+    quantization=None,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +116,7 @@ class Exported:
     config_path: str
     weights_path: str
     program_path: str
-    signature: dict[str, Any]
+    signature: Signature
 
     @property
     def config(self) -> Any:
@@ -103,7 +134,7 @@ def export(
     write(weights_path, tiny.make(load_config(config_path), 0, dtype, options.task))
     exported = export_model(load_config(config_path), options)
     write_program(exported.program, program_path)
-    write_json(str(folder / "model.json"), exported.signature)
+    schema.write(str(folder / "signature.json"), exported.signature)
     return Exported(config_path, weights_path, program_path, exported.signature)
 
 

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from rules_executorch.checkpoint import compressed_tensors
 from rules_executorch.checkpoint.config import load_config, read_config
 from rules_executorch.checkpoint.describe import describe_safetensors
+from rules_executorch.checkpoint.description import StoredQuantization, WeightScheme
 from rules_executorch.checkpoint.sources import find_sources
 from rules_executorch.checkpoint.tiny import make
 from rules_executorch.checkpoint.weights import open_weights
@@ -250,13 +251,11 @@ def test_description(checkpoint: tuple[Path, dict[str, torch.Tensor]]) -> None:
     description, config = described(folder)
     plain, plain_config = described(folder / "plain")
     assert config == plain_config
-    assert description.quantization == {
-        "method": "compressed-tensors",
-        "format": "pack-quantized",
-        "weights": [
-            {"type": "int", "bits": 4, "strategy": "group", "group_size": 8, "symmetric": True}
-        ],
-    }
+    assert description.quantization == StoredQuantization(
+        method="compressed-tensors",
+        format="pack-quantized",
+        weights=(WeightScheme(type="int", bits=4, strategy="group", group_size=8, symmetric=True),),
+    )
     assert plain.quantization is None
     assert description.num_parameters == plain.num_parameters
     assert description.weight_bytes < plain.weight_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CASES, MODELS
+from builders import MODELS
 
 from rules_executorch.checkpoint import config as configs
 from rules_executorch.checkpoint.tasks import TASKS
@@ -182,26 +182,6 @@ def test_the_number_of_classes_shapes_a_classifier_alone() -> None:
 def test_check_model_type(change: dict[str, Any], task: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         configs.check_model_type({**GOOD, **change}, "config.json", task)
-
-
-def test_cache_longer_than_positions() -> None:
-    path = str(CASES / "cache-longer-than-positions" / "config.json")
-    for config in (configs.read_config(path), configs.load_config(path)):
-        configs.check_cache_len(config, 1)
-        configs.check_cache_len(config, 64)
-        with pytest.raises(UserError) as caught:
-            configs.check_cache_len(config, 128)
-        assert "max_cache_len = 128" in caught.value.what and "64" in caught.value.what
-        assert caught.value.instead == "Write max_cache_len = 64 or less."
-        for below in (0, -1):
-            with pytest.raises(UserError, match=f"max_cache_len = {below} .* from 1 to 64"):
-                configs.check_cache_len(config, below)
-
-
-def test_cache_of_a_model_without_a_limit() -> None:
-    configs.check_cache_len({"model_type": "x"}, 10**6)
-    with pytest.raises(UserError, match="from 1[.]"):
-        configs.check_cache_len({"model_type": "x"}, 0)
 
 
 @pytest.mark.parametrize(

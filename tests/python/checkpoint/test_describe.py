@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import gguf_models
-import jsonschema
 import pytest
 from builders import CASES, MODELS, floats
 
@@ -220,11 +219,6 @@ def test_description_refuses(tmp_path: Path, change: dict, words: str) -> None:
     path.write_text(json.dumps(value | change))
     with pytest.raises(UserError, match=words):
         description.read(str(path))
-
-
-def test_the_schema_is_valid() -> None:
-    schema = PYTHON / "rules_executorch" / "schema" / "model.schema.json"
-    jsonschema.Draft202012Validator.check_schema(json.loads(schema.read_text()))
 
 
 @pytest.mark.parametrize(

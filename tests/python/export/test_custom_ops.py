@@ -13,7 +13,8 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights
 from rules_executorch.export.choices import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.export.generation import export_model
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare, sliding_window
 
 BOTH = (CUSTOM_KV_CACHE, CUSTOM_SDPA)
@@ -57,8 +58,8 @@ def test_program_runs_in_the_runtime(workspace: Path, gemma: Checkpoint) -> None
     assert forward.operators["llama::custom_sdpa.out"] == GEMMA["num_hidden_layers"]
     assert forward.operators["llama::update_cache.out"] == 2 * GEMMA["num_hidden_layers"]
     assert built.info.constants["use_sdpa_with_kv_cache"] is True
-    assert built.signature["cache"]["kv_heads"] == [1, 1]
-    assert built.signature["cache"]["head_dim"] == [8, 8]
+    assert built.signature.cache.kv_heads == (1, 1)
+    assert built.signature.cache.head_dim == (8, 8)
 
     parity = compare(
         RuntimeProgram(built.path),

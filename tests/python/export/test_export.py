@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import resources
 from pathlib import Path
 
-import jsonschema
 import pytest
 import torch
 from conftest import DESCRIPTION, GEMMA, LLAMA, Built, Checkpoint, make_checkpoint
 
 from rules_executorch.checkpoint.config import load_config
 from rules_executorch.checkpoint.weights import open_weights
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights, ties
-from rules_executorch.export.generation import example_inputs, export_model, sequence_length
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.generation import example_inputs, export_model
+from rules_executorch.export.options import ExportOptions
+from rules_executorch.export.plan import make_plan
 from rules_executorch.export.pt2 import read_program, write_program
+from rules_executorch.export.signature import DynamicDim, Method, Tensor, read_signature
 from rules_executorch.lower.bind import bind_weights
+from rules_executorch.lower.constant_methods import constant_methods
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.lower.pipeline import lower_program
-from rules_executorch.program.runner_contract import constant_methods
 
 
 def config_of(folder: Path, value: dict):
@@ -47,7 +49,9 @@ def test_same_program_as_convert_and_export_with_cache(tmp_path: Path) -> None:
         cache_implementation="static",
         cache_config={"batch_size": 1, "max_cache_len": 8},
     )
-    inputs, dynamic_shapes = example_inputs(checkpoint.config, options, "float32")
+    inputs, dynamic_shapes = example_inputs(
+        checkpoint.config, make_plan(checkpoint.config, options)
+    )
     theirs = convert_and_export_with_cache(
         model, inputs["input_ids"], inputs["cache_position"], dynamic_shapes=dynamic_shapes
     )
@@ -85,25 +89,35 @@ def test_weights_are_never_touched(tmp_path: Path) -> None:
 
 def test_signature(llama_xnnpack: Built) -> None:
     signature = llama_xnnpack.signature
-    schema = resources.files("rules_executorch").joinpath("schema/signature.schema.json")
-    jsonschema.validate(signature, json.loads(schema.read_text()))
-    assert signature["methods"]["forward"]["inputs"] == [
-        {"name": "input_ids", "dtype": "int64", "shape": [1, "sequence"]},
-        {"name": "cache_position", "dtype": "int64", "shape": ["sequence"]},
-    ]
-    assert signature["methods"]["forward"]["outputs"] == [
-        {"name": "logits", "dtype": "float32", "shape": [1, 1, 320]}
-    ]
-    assert signature["dynamic_dims"] == {"sequence": {"min": 1, "max": 16}}
-    assert signature["ties"] == {"lm_head.weight": "model.embed_tokens.weight"}
-    names = [parameter["name"] for parameter in signature["parameters"]]
+    assert signature.forward == Method(
+        inputs=(
+            Tensor("input_ids", "int64", (1, "sequence")),
+            Tensor("cache_position", "int64", ("sequence",)),
+        ),
+        outputs=(Tensor("logits", "float32", (1, 1, 320)),),
+    )
+    assert signature.dynamic_dims == {"sequence": DynamicDim(1, 16)}
+    assert signature.ties == {"lm_head.weight": "model.embed_tokens.weight"}
+    names = [parameter.name for parameter in signature.parameters]
     assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
-    assert signature["cache"]["bytes"] == 2 * 2 * 2 * 32 * 16 * 4
+    assert signature.cache.bytes == 2 * 2 * 2 * 32 * 16 * 4
+
+
+def test_a_signature_that_is_read_is_the_one_that_was_written(
+    tmp_path: Path, llama_xnnpack: Built
+) -> None:
+    path = str(tmp_path / "signature.json")
+    schema.write(path, llama_xnnpack.signature)
+    assert read_signature(path) == llama_xnnpack.signature
+    value = schema.to_json(llama_xnnpack.signature)
+    Path(path).write_text(json.dumps(value | {"cache": value["cache"] | {"layers": 0}}))
+    with pytest.raises(UserError, match=r"cache\.layers: 0 is less than the minimum of 1"):
+        read_signature(path)
 
 
 def test_no_generation_config_is_needed(tmp_path: Path) -> None:
     exported = export_model(config_of(tmp_path, LLAMA), ExportOptions(max_cache_len=4))
-    assert exported.signature["max_seq_len"] == 4
+    assert exported.signature.max_seq_len == 4
 
 
 def test_built_models_keep_ties_and_buffers(llama: Checkpoint) -> None:
@@ -119,7 +133,7 @@ def test_built_models_keep_ties_and_buffers(llama: Checkpoint) -> None:
     ("options", "words"),
     [
         (ExportOptions(max_cache_len=65), ["65", "64"]),
-        (ExportOptions(max_cache_len=0), ["max_cache_len = 0"]),
+        (ExportOptions(), ["needs max_cache_len", "from 1 to 64"]),
         (ExportOptions(max_cache_len=8, max_seq_len=9), ["max_seq_len = 9", "8"]),
     ],
 )
@@ -172,9 +186,3 @@ def test_dtype_auto_needs_a_dtype(tmp_path: Path) -> None:
     config = {key: value for key, value in LLAMA.items() if key != "dtype"}
     with pytest.raises(UserError, match="auto"):
         export_model(config_of(tmp_path, config), ExportOptions(max_cache_len=8, dtype="auto"))
-
-
-def test_length_bounds() -> None:
-    assert sequence_length(ExportOptions(max_cache_len=9)) == 9
-    assert sequence_length(ExportOptions(max_cache_len=9, dynamic_seq_len=False)) == 1
-    assert sequence_length(ExportOptions(max_cache_len=9, max_seq_len=4)) == 4

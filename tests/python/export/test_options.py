@@ -30,20 +30,13 @@ def test_export_options(tmp_path):
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({"max_cache_len": 0}, "max_cache_len.*minimum of 1"),
+        ({"batch_size": 0}, "batch_size.*minimum of 1"),
+        ({"max_cache_len": "8"}, "max_cache_len.*integer"),
         ({"max_cache_len": 8, "dtype": "float8"}, "dtype.*float8"),
         ({"max_cache_len": 8, "cache_len": 8}, "cache_len"),
-        ({}, "max_cache_len"),
         ([], "object"),
     ],
 )
 def test_bad_export_options(tmp_path, value, says):
     with pytest.raises(UserError, match=says):
         options.read_export_options(write(tmp_path, value))
-
-
-def test_lower_options(tmp_path):
-    read = options.read_lower_options(write(tmp_path, {"backend": "xnnpack"}))
-    assert read == options.LowerOptions(backend="xnnpack")
-    with pytest.raises(UserError, match="threads"):
-        options.read_lower_options(write(tmp_path, {"backend": "xnnpack", "threads": 1}))

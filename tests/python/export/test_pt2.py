@@ -14,12 +14,15 @@ import torch
 from conftest import DESCRIPTION, Built, Checkpoint
 
 import rules_executorch
+from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
 from rules_executorch.export.pt2 import read_program, write_program
+from rules_executorch.export.signature import read_signature
 from rules_executorch.lower.bind import bind_weights
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
 from rules_executorch.records import manifest
 
@@ -40,7 +43,7 @@ def elsewhere(
     folder = tmp_path_factory.mktemp("else where")
     (folder / "export.json").write_text(json.dumps({"max_cache_len": 32, "max_seq_len": 16}))
     (folder / "lower.json").write_text(json.dumps({"backend": "xnnpack"}))
-    (folder / "description.json").write_text(json.dumps(DESCRIPTION))
+    description.write(str(folder / "description.json"), DESCRIPTION)
     command(
         folder,
         "77",
@@ -62,7 +65,7 @@ def test_same_bytes_from_another_process(elsewhere: Path, llama_xnnpack: Built) 
     assert (elsewhere / "other name.pt2").read_bytes() == Path(
         llama_xnnpack.exported_path
     ).read_bytes()
-    assert json.loads((elsewhere / "s.json").read_text()) == llama_xnnpack.signature
+    assert read_signature(str(elsewhere / "s.json")) == llama_xnnpack.signature
     assert (elsewhere / "p.pte").read_bytes() == Path(llama_xnnpack.path).read_bytes()
 
 

@@ -15,7 +15,7 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights, untouched_memory
 from rules_executorch.export.generation import export_model
-from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
+from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.export.pt2 import read_program, write_program
 from rules_executorch.export.quantize import (
     SCHEMES,
@@ -26,6 +26,7 @@ from rules_executorch.export.quantize import (
 )
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.checks import check_quantization
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
 NARROW = LLAMA | {
@@ -69,7 +70,7 @@ def test_one_export_for_all_weights(tmp_path: Path) -> None:
     path = str(tmp_path / "model.pt2")
     write_program(exported.program, path)
     assert Path(path).stat().st_size < 600_000
-    assert len(exported.signature["quantized"]) == 7 * LLAMA["num_hidden_layers"] + 2
+    assert len(exported.signature.quantized) == 7 * LLAMA["num_hidden_layers"] + 2
 
     program = read_program(path)
     weights = open_weights([checkpoint.weights_path])
@@ -192,7 +193,7 @@ def test_program_runs_with_every_layer_delegated(
     weights = open_weights([llama.weights_path])
     parity = compare(
         RuntimeProgram(built.path),
-        Eager(llama.config, weights, "float32", built.signature["quantized"]),
+        Eager(llama.config, weights, "float32", built.signature.quantized),
         built.signature,
         tolerance=0.05,
     )

@@ -75,7 +75,7 @@ def test_a_case_is_as_eager(tmp_path: Path, case: str) -> None:
         inputs = {"pixel_values": torch.randn(1, 3, size, size)}
     else:
         # As long as it may be, so that the last position is one that the model has.
-        length = exported.signature["max_seq_len"]
+        length = exported.signature.max_seq_len
         assert length == description["max_position_embeddings"]
         inputs = {"input_ids": torch.randint(3, 320, (1, length))}
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
@@ -108,7 +108,7 @@ def test_a_missing_tensor_is_named_before_any_export(tmp_path: Path, capsys) -> 
 def test_an_unread_tensor_is_not_asked_for(tmp_path: Path) -> None:
     config = load_config(str(CASES / "encoder-without-pooler" / "config.json"))
     signature = export_model(config, ExportOptions(task="feature-extraction")).signature
-    names = [tensor["name"] for tensor in signature["parameters"]]
+    names = [tensor.name for tensor in signature.parameters]
     assert "encoder.layer.1.output.dense.weight" in names
     assert not any("pooler" in name for name in names)
 

@@ -11,8 +11,10 @@ import pytest
 from rules_executorch.backends import find_backend
 from rules_executorch.checkpoint.tasks import GENERATION, TEXT_TASKS
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.options import LowerOptions
+from rules_executorch.export.options import ExportOptions, Quantization
+from rules_executorch.export.signature import Cache, DynamicDim, Signature
 from rules_executorch.lower import checks
+from rules_executorch.lower.options import LowerOptions
 
 SOURCE = Path(__file__).parents[2] / "starlark" / "refusal_cases.bzl"
 CASES: dict[str, dict[str, dict[str, Any]]] = {
@@ -22,19 +24,34 @@ CASES: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def signature(task: str, export: dict[str, Any]) -> dict[str, Any]:
+def signature(task: str, export: dict[str, Any]) -> Signature:
     """What of a signature is checked, as the export of a model of a task writes it."""
     varies = task in TEXT_TASKS and export.get("dynamic_seq_len", True)
     varies = varies and export.get("max_seq_len") != 1
     scheme, embedding = export.get("quantization"), export.get("quantization_embedding")
     group_size = export.get("quantization_group_size", 32)
-    quantization = {"scheme": scheme, "embedding": embedding, "group_size": group_size}
-    return {
-        "dtype": export.get("dtype", "float32"),
-        "cache": {"max_cache_len": 64} if task == GENERATION else None,
-        "dynamic_dims": {"sequence": {"min": 1, "max": 64}} if varies else {},
-        "options": {"quantization": quantization if scheme or embedding else None},
-    }
+    quantization = Quantization(scheme, group_size, embedding) if scheme or embedding else None
+    dtype = export.get("dtype", "float32")
+    cache = Cache("static_cache", 1, 1, 64, (1,), (8,), dtype, bytes=4096)
+    return Signature(
+        schema_version=1,
+        architecture="LlamaForCausalLM",
+        model_type="llama",
+        base_model_prefix="model",
+        adapter="static_cache",
+        dtype=dtype,
+        methods={},
+        dynamic_dims={"sequence": DynamicDim(1, 64)} if varies else {},
+        parameters=(),
+        quantized=(),
+        not_quantized={},
+        ties={},
+        cache=cache if task == GENERATION else None,
+        vocab_size=64,
+        max_seq_len=64,
+        options=ExportOptions(task=task, quantization=quantization),
+        versions={},
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +82,7 @@ def test_a_device(name: str) -> None:
     refuses(case["words"], options, signature("image-classification", {}), False)
 
 
-def refuses(
-    words: list[str], options: LowerOptions, asked: dict[str, Any], calibration: bool
-) -> None:
+def refuses(words: list[str], options: LowerOptions, asked: Signature, calibration: bool) -> None:
     backend = find_backend(options.backend)
     if not words:
         checks.check(backend, options, asked, calibration)

@@ -13,12 +13,15 @@ import torch
 from conftest import DESCRIPTION, LLAMA, Built, Checkpoint, build, make_checkpoint
 
 from rules_executorch.backends import NAMES, find_backend
+from rules_executorch.checkpoint import description
 from rules_executorch.cli import main
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
+from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.lower import pipeline
 from rules_executorch.lower.checks import check_lowering
 from rules_executorch.lower.external_data import write_data
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.compare.files import compare_files
 from rules_executorch.program.ptd import check_data, inspect_data, open_data, render
 from rules_executorch.records.archive import write_release
@@ -299,8 +302,8 @@ def test_a_release_is_verified_with_its_data(
 def lower_arguments(folder: Path, built: Built, **options: object) -> list[str]:
     """The command line of `lower` with outputs in a folder, all but the data file."""
     (folder / "options.json").write_text(json.dumps({"backend": "xnnpack", **options}))
-    (folder / "description.json").write_text(json.dumps(DESCRIPTION))
-    (folder / "signature.json").write_text(json.dumps(built.signature))
+    description.write(str(folder / "description.json"), DESCRIPTION)
+    schema.write(str(folder / "signature.json"), built.signature)
     inputs = {
         "options": str(folder / "options.json"),
         "exported": built.exported_path,

@@ -12,12 +12,13 @@ from rules_executorch.backends import NAMES, check_options, find_backend
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
 from rules_executorch.lower import pipeline
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.checks import check_lowering
+from rules_executorch.lower.constant_methods import constant_methods
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.lower.pipeline import lower_program
-from rules_executorch.program.runner_contract import constant_methods
 
 
 def test_xnnpack_takes_the_linear_layers(llama_xnnpack: Built) -> None:
@@ -66,15 +67,17 @@ def test_the_runtime_gives_every_end_of_sequence(llama_xnnpack: Built) -> None:
 
 def test_one_end_of_sequence_stays_a_list_and_none_is_left_out(llama_xnnpack: Built) -> None:
     signature = llama_xnnpack.signature
-    assert constant_methods(signature, {"eos_ids": [3], "bos_id": 0})["get_eos_ids"] == [3]
-    bare = constant_methods(signature, {"eos_ids": [], "bos_id": None})
+    one = dataclasses.replace(DESCRIPTION, eos_ids=(3,), bos_id=0)
+    assert constant_methods(signature, one)["get_eos_ids"] == [3]
+    none = dataclasses.replace(DESCRIPTION, eos_ids=(), bos_id=None)
+    bare = constant_methods(signature, none)
     assert "get_eos_ids" not in bare and "get_bos_id" not in bare
 
 
 def test_memory_is_planned_for_the_last_logits_only(llama_xnnpack: Built) -> None:
     (planned,) = llama_xnnpack.info.methods["forward"].planned_bytes
     every_position = 16 * 320 * 4
-    assert planned - llama_xnnpack.signature["cache"]["bytes"] < 8 * every_position
+    assert planned - llama_xnnpack.signature.cache.bytes < 8 * every_position
     assert llama_xnnpack.info.methods["forward"].outputs[0].shape == [1, 1, 320]
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import LLAMA, Built, Checkpoint, build
+from conftest import DESCRIPTION, LLAMA, Built, Checkpoint, build
 
 from rules_executorch.backends.passes.quantized_embedding import pack_4bit
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.export.options import ExportOptions, LowerOptions, Quantization
+from rules_executorch.export.options import ExportOptions, Quantization
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
 from rules_executorch.records.manifest import Inputs, make_manifest, render_report
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
@@ -28,7 +29,7 @@ def lowered(
 
 def check_parity(built: Built, tolerance: float) -> None:
     weights = open_weights([built.checkpoint.weights_path])
-    eager = Eager(built.checkpoint.config, weights, "float32", built.signature["quantized"])
+    eager = Eager(built.checkpoint.config, weights, "float32", built.signature.quantized)
     program = RuntimeProgram(built.path)
     assert compare(program, eager, built.signature, tolerance=tolerance).failure() is None
 
@@ -71,7 +72,7 @@ def test_embedding_and_layers(workspace: Path, llama: Checkpoint, plain: Built) 
     paths = [built.checkpoint.config_path, built.exported_path]
     inputs = Inputs(*paths, [built.checkpoint.weights_path], built.path)
     options = LowerOptions(backend="xnnpack")
-    manifest = make_manifest(inputs, built.signature, {}, options, built.lowered, info)
+    manifest = make_manifest(inputs, built.signature, DESCRIPTION, options, built.lowered, info)
     found = manifest["quantization"]
     assert found["untied"] == {"lm_head.weight": "model.embed_tokens.weight"}
     assert found["quantized"]["model.embed_tokens.weight"] == {"scheme": "4w", "group_size": 32}

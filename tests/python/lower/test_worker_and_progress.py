@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from conftest import DESCRIPTION, LLAMA, make_checkpoint
+
+from rules_executorch.action.progress import Timings
+from rules_executorch.common import schema
 
 MAIN = Path(__file__).resolve().parents[3] / "python" / "main.py"
 EXPORT_STAGES = ["start", "build the model", "trace the model", "write the exported program"]
@@ -37,7 +38,7 @@ def requests(folder: Path, out: Path) -> list[list[str]]:
     files = {
         "export.json": {"max_cache_len": 16, "max_seq_len": 4},
         "lower.json": {"backend": "xnnpack"},
-        "model.json": DESCRIPTION,
+        "model.json": schema.to_json(DESCRIPTION),
     }
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value))
@@ -144,19 +145,18 @@ def test_a_process_of_its_own_is_quiet_without_a_terminal(made: Made) -> None:
 
 
 def test_timings(made: Made) -> None:
-    schema = resources.files("rules_executorch").joinpath("schema/timings.schema.json")
     for command, stages in (("export", EXPORT_STAGES), ("lower", LOWER_STAGES)):
-        timings = json.loads((made.warm / f"{command}.timings.json").read_text())
-        jsonschema.validate(timings, json.loads(schema.read_text()))
-        assert timings["command"] == command
-        assert [stage["name"] for stage in timings["stages"]] == stages
-        total = sum(stage["seconds"] for stage in timings["stages"])
-        assert total == pytest.approx(timings["seconds"], abs=0.1)
-    by_name = {stage["name"]: stage for stage in timings["stages"]}
+        value = json.loads((made.warm / f"{command}.timings.json").read_text())
+        timings = schema.parse(Timings, value, command, instead="")
+        assert timings.command == command
+        assert [stage.name for stage in timings.stages] == stages
+        total = sum(stage.seconds for stage in timings.stages)
+        assert total == pytest.approx(timings.seconds, abs=0.1)
+    by_name = {stage.name: stage for stage in timings.stages}
     manifest = json.loads((made.warm / "manifest.json").read_text())
     delegates = manifest["methods"]["forward"]["delegates"]
-    assert by_name["delegates"]["steps"] == delegates["XnnpackBackend"]
-    assert by_name["start"]["steps"] is None
+    assert by_name["delegates"].steps == delegates["XnnpackBackend"]
+    assert by_name["start"].steps is None
 
 
 def test_a_file_that_cannot_be_written_ends_the_worker_with_words(tmp_path: Path) -> None:

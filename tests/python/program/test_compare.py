@@ -9,7 +9,8 @@ import pytest
 from conftest import Built, Checkpoint, build
 
 from rules_executorch.cli import main
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.compare.files import compare_files
 from rules_executorch.program.compare.programs import compare_programs
 from rules_executorch.program.pte import open_program

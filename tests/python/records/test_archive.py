@@ -15,7 +15,7 @@ from conftest import DESCRIPTION, Built
 
 from rules_executorch.cli import main
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.options import LowerOptions
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.records.archive import is_member_name, write_release
 from rules_executorch.records.manifest import Inputs, make_manifest
 from rules_executorch.records.provenance import make_provenance

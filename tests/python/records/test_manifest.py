@@ -13,7 +13,7 @@ from conftest import DESCRIPTION, Built
 from rules_executorch.cli import main
 from rules_executorch.common.errors import UserError
 from rules_executorch.common.text import size_text
-from rules_executorch.export.options import LowerOptions
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
 from rules_executorch.records.manifest import Inputs, file_entry, make_manifest, render_report
 

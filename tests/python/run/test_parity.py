@@ -10,7 +10,8 @@ import torch
 from conftest import LLAMA, WIDE_HEADS, Built, build, make_checkpoint
 
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.run import parity
 
 PORTABLE = LowerOptions(backend="portable")
@@ -20,7 +21,7 @@ def compared(built: Built, tolerance: float = 1e-4, program=None) -> parity.Pari
     eager = parity.Eager(
         built.checkpoint.config,
         open_weights([built.checkpoint.weights_path]),
-        built.signature["dtype"],
+        built.signature.dtype,
     )
     return parity.compare(
         program or parity.RuntimeProgram(built.path),
@@ -66,8 +67,8 @@ def test_explicit_head_dim_all_logits_and_batch(workspace: Path) -> None:
     checkpoint = make_checkpoint(workspace / "wide", WIDE_HEADS)
     options = ExportOptions(max_cache_len=12, batch_size=2, logits="all")
     built = build(workspace / "wide_portable", checkpoint, options, PORTABLE)
-    assert built.signature["cache"]["head_dim"] == [32]
-    assert built.signature["cache"]["kv_heads"] == [2]
+    assert built.signature.cache.head_dim == (32,)
+    assert built.signature.cache.kv_heads == (2,)
     outcome = compared(built)
     assert outcome.failure() is None
     assert {found.position for found in outcome.differences} == set(range(12))
@@ -92,7 +93,7 @@ def test_bfloat16_on_the_portable_kernels(workspace: Path) -> None:
     checkpoint = make_checkpoint(workspace / "bf16", config, "bfloat16")
     options = ExportOptions(max_cache_len=8, dtype="auto")
     built = build(workspace / "bf16_portable", checkpoint, options, PORTABLE)
-    assert built.signature["dtype"] == "bfloat16"
+    assert built.signature.dtype == "bfloat16"
     assert compared(built, parity.DEFAULT_TOLERANCE["bfloat16"]).failure() is None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
-    from rules_executorch.export.options import ExportOptions
+    from rules_executorch.export.plan import GenerationPlan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Adapter:
     name: str
     takes: str
     accepts: Callable[[PreTrainedConfig], bool]
-    wrap: Callable[[PreTrainedModel, ExportOptions], torch.nn.Module]
+    wrap: Callable[[PreTrainedModel, GenerationPlan], torch.nn.Module]
 
 
 ADAPTERS: tuple[Adapter, ...] = (

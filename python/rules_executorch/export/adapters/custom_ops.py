@@ -20,13 +20,13 @@ from transformers.configuration_utils import get_head_shapes
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
 
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.choices import CUSTOM_KERNELS, CUSTOM_KV_CACHE, CUSTOM_SDPA
+from rules_executorch.export.choices import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from rules_executorch.export.options import ExportOptions
+    from rules_executorch.export.plan import GenerationPlan
 
 HEADS_DIM = 2
 """Dimension of a stored cache that counts the key and value heads."""
@@ -34,26 +34,6 @@ HEADS_DIM = 2
 _ATTENTION = "executorch_custom_sdpa"
 _START = "cache_start"
 """Keyword under which models hand the first cache position to their attention and cache."""
-
-
-def check_custom_ops(options: ExportOptions) -> None:
-    """Refuses names that are not operators, and dtypes that the kernels do not have.
-
-    Raises:
-        UserError: names the operators that there are.
-    """
-    unknown = sorted(set(options.custom_ops) - set(CUSTOM_KERNELS))
-    if unknown:
-        raise UserError(
-            f"custom_ops = {list(options.custom_ops)} names {', '.join(unknown)}, which is no "
-            "operator of ExecuTorch's LLM extension.",
-            instead=f"Write some of {', '.join(CUSTOM_KERNELS)}.",
-        )
-    if options.custom_ops and options.batch_size != 1:
-        raise UserError(
-            f"custom_ops are kernels for one sequence, and batch_size is {options.batch_size}.",
-            instead="Write batch_size = 1, or leave custom_ops out.",
-        )
 
 
 class CustomCacheLayer(StaticLayer):
@@ -188,26 +168,26 @@ class CustomOpsModule(torch.nn.Module):
     `TorchExportableModuleWithStaticCache`.
     """
 
-    def __init__(self, model: PreTrainedModel, options: ExportOptions) -> None:
+    def __init__(self, model: PreTrainedModel, plan: GenerationPlan) -> None:
         """Wraps a model; its attention implementation is set to the operators asked for."""
         super().__init__()
         load_llm_operators()
-        sdpa = CUSTOM_SDPA in options.custom_ops
+        sdpa = CUSTOM_SDPA in plan.custom_ops
         self.model = model
-        self.max_cache_len = options.max_cache_len
-        self.keep = 1 if options.logits == "last" else 0
+        self.max_cache_len = plan.max_cache_len
+        self.keep = 1 if plan.logits == "last" else 0
         if sdpa:
             _take_attention(model)
         config = model.config.get_text_config()
-        self.cache = StaticCache(config=config, max_cache_len=options.max_cache_len)
-        in_place = CUSTOM_KV_CACHE in options.custom_ops
+        self.cache = StaticCache(config=config, max_cache_len=plan.max_cache_len)
+        in_place = CUSTOM_KV_CACHE in plan.custom_ops
         for index in range(len(self.cache.layers)):
             self.cache.layers[index] = CustomCacheLayer(
-                options.max_cache_len, in_place=in_place, as_stored=sdpa
+                plan.max_cache_len, in_place=in_place, as_stored=sdpa
             )
         heads, head_size = get_head_shapes(config)
         self.cache.early_initialization(
-            options.batch_size, heads, head_size, model.dtype, torch.device("cpu")
+            plan.batch_size, heads, head_size, model.dtype, torch.device("cpu")
         )
         for index, layer in enumerate(self.cache.layers):
             self.register_buffer(f"key_cache_{index}", layer.keys, persistent=False)
@@ -249,12 +229,11 @@ class CustomOpsModule(torch.nn.Module):
         ).logits
 
 
-def wrap(model: PreTrainedModel, options: ExportOptions) -> torch.nn.Module:
+def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     """Wraps a model whose layers attend to all earlier positions or to a sliding window.
 
     Raises:
         UserError: see `check_custom_ops`.
     """
-    check_custom_ops(options)
     model.generation_config = GenerationConfig(use_cache=True, cache_implementation="static")
-    return CustomOpsModule(model, options).eval()
+    return CustomOpsModule(model, plan).eval()

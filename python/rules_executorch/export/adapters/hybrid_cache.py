@@ -19,7 +19,7 @@ from rules_executorch.export.adapters.cache import check_last_position, last_log
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
-    from rules_executorch.export.options import ExportOptions
+    from rules_executorch.export.plan import GenerationPlan
 
 TAKES = "decoder-only models with sliding-window layers, alone or mixed with full attention"
 
@@ -54,19 +54,17 @@ def accepts(config: PreTrainedConfig) -> bool:
     return "sliding_attention" in kinds and kinds <= {"sliding_attention", "full_attention"}
 
 
-def wrap(model: PreTrainedModel, options: ExportOptions) -> torch.nn.Module:
+def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     """Wraps a model.
 
     Raises:
         UserError: the last position's logits are asked for and the model cannot give them alone.
     """
-    if options.logits == "last":
+    if plan.logits == "last":
         check_last_position(model)
     # A checkpoint need not come with a generation config.
     model.generation_config = GenerationConfig(use_cache=True, cache_implementation="static")
     kind = (
-        LastLogitsWithHybridCache
-        if options.logits == "last"
-        else TorchExportableModuleWithHybridCache
+        LastLogitsWithHybridCache if plan.logits == "last" else TorchExportableModuleWithHybridCache
     )
-    return kind(model, options.batch_size, options.max_cache_len, torch.device("cpu")).eval()
+    return kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu")).eval()
