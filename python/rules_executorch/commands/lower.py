@@ -64,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
             written = pipeline.lower(
                 args.exported,
                 signature,
-                open_model_weights(
-                    args.weights, load_config(args.config), signature["options"]["task"]
-                ),
+                open_model_weights(args.weights, load_config(args.config), signature.options.task),
                 options,
                 constant_methods(signature, description),
                 out_program=part,

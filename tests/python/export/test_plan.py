@@ -15,8 +15,6 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.export.plan import GenerationPlan, StatelessPlan, make_plan
 
-CASES = Path(__file__).parents[2] / "cases"
-
 
 def generation(**options: Any) -> GenerationPlan:
     plan = make_plan(LlamaConfig(max_position_embeddings=64), ExportOptions(**options))
@@ -53,7 +51,7 @@ def test_a_dtype_is_resolved() -> None:
     ],
 )
 def test_a_cache_that_does_not_fit(length: int, words: str, instead: str) -> None:
-    config = load_config(str(CASES / "cache-longer-than-positions" / "config.json"))
+    config = LlamaConfig(max_position_embeddings=64)
     assert make_plan(config, ExportOptions(max_cache_len=64)).options.max_cache_len == 64
     with pytest.raises(UserError) as refused:
         make_plan(config, ExportOptions(max_cache_len=length))
