@@ -1,6 +1,6 @@
 """Outputs are where docs/outputs.md says, whatever they are built for, and nothing is made twice.
 
-One Bazel server serves the tests of this file, which run in order.
+The tests of this file run in order.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 from nested import CHECKOUT, Run, Workspace
@@ -39,14 +38,11 @@ CONFIGURATIONS = [
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    folder = tmp_path_factory.mktemp("outputs")
-    workspace = Workspace(folder / "app", folder / "output_base")
-    with (workspace.folder / "BUILD.bazel").open("a") as file:
+def workspace(here: Workspace) -> Workspace:
+    with (here.folder / "BUILD.bazel").open("a") as file:
         file.write(RELEASE)
-    workspace.bazel("build", "//:program", "//:release")
-    yield workspace
-    workspace.shutdown()
+    here.bazel("build", "//:program", "//:release")
+    return here
 
 
 def work(run: Run) -> list[str]:
