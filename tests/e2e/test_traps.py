@@ -46,5 +46,5 @@ def test_a_file_that_is_read_springs(traps: Traps) -> None:
 
 def test_a_connection_springs(traps: Traps) -> None:
     with pytest.raises(OSError):
-        urllib.request.urlopen(traps.variables["HF_ENDPOINT"], timeout=5)
+        urllib.request.urlopen(traps.variables["HF_ENDPOINT"])
     assert traps.sprung() == ["1 connections"]

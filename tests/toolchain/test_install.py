@@ -121,14 +121,14 @@ def test_a_killed_installation_is_begun_again(
 
     process = fork.Process(target=hang)
     process.start()
-    deadline = time.monotonic() + 60
-    while not _installs(tmp_path) and time.monotonic() < deadline:
+    while not _installs(tmp_path):
+        assert process.is_alive()
         time.sleep(0.05)
     assert _installs(tmp_path) == 1
     # Ctrl-C and Bazel's time-out reach the whole group.
     os.killpg(process.pid, sign)
-    process.join(60)
-    assert process.exitcode not in (None, 0)
+    process.join()
+    assert process.exitcode != 0
     assert not [p for p in (root / "env").iterdir() if install.usable(p)]
     top, _ = install.environment(interpreter, root, [_BASE], fake_pip())
     assert install.usable(top)
