@@ -16,7 +16,8 @@ def reference(name, out, files):
         native.starlark_doc_extract(
             name = "{}_{}".format(name, file),
             src = "//executorch:{}.bzl".format(file),
-            deps = ["//executorch:starlark"],
+            # The library that others load it by, which thereby is known to be whole.
+            deps = ["//executorch:" + file],
         )
     extracted = [":{}_{}.textproto".format(name, file) for file in files]
     arguments = ["$(rootpath {})".format(label) for label in extracted]
