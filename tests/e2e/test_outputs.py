@@ -130,10 +130,15 @@ def test_everything_is_below_bazel_bin(workspace: Workspace, flags: list[str]) -
         assert f"  bazel-bin/{name}\n" in run.text, "a path that the build does not print"
         assert (workspace.folder / "bazel-bin" / name).is_file()
 
-    listed = workspace.query("cquery", *flags, groups, "--output=files", " + ".join(targets))
-    files = {(workspace.folder / line).resolve() for line in listed.splitlines()}
-    assert all(file.is_file() for file in files)
-    assert {(workspace.folder / "bazel-bin" / name).resolve() for name in names} <= files
+    asked = f"config({' + '.join(targets)}, target)"
+    listed = workspace.query("cquery", *flags, groups, "--output=files", asked).splitlines()
+    folder = (workspace.folder / "bazel-bin").resolve()
+    files = {(workspace.folder / line).absolute() for line in listed}
+    files = {
+        folder.parent.parent / file.relative_to(workspace.folder / "bazel-out") for file in files
+    }
+    assert {folder / name for name in names} <= files
+    assert all(file.is_file() and file.is_relative_to(folder) for file in files)
 
 
 def test_a_build_of_other_targets_beside_finds_them_too(workspace: Workspace) -> None:
