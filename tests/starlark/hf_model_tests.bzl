@@ -287,8 +287,8 @@ def hf_model_test_suite(name):
             words = ["an adapter (LoRA)", "merge_and_unload"],
         ),
         "hf_pickles_test": struct(
-            srcs = ["config.json", "a.ckpt", "b.PTH", "c.pt", "d.pkl", "e.pickle"],
-            words = ["a.ckpt, b.PTH, c.pt, d.pkl, e.pickle are pickled"],
+            srcs = ["config.json", "a.ckpt", "b.PTH", "c.pt", "d.pkl", "e.pickle", "f.joblib"],
+            words = ["a.ckpt, b.PTH, c.pt, d.pkl, e.pickle, f.joblib are pickled"],
         ),
         "hf_both_formats_test": struct(
             srcs = ["config.json", "model.safetensors", "model.gguf"],

@@ -17,7 +17,7 @@ from typing import Any
 
 from rules_executorch.backends import NAMES, find_backend
 from rules_executorch.backends.capabilities import BOOLEAN, STRING, Capabilities, Option
-from rules_executorch.checkpoint.file_names import PICKLES, TOKENIZERS
+from rules_executorch.checkpoint.file_names import COMPANIONS, PICKLES, TOKENIZERS
 from rules_executorch.checkpoint.tasks import GENERATION, TASKS, TEXT_TASKS
 from rules_executorch.export import choices
 
@@ -121,6 +121,7 @@ def options_bzl() -> str:
         ),
         ("PICKLES", "What torch.save and its kin write: loading it runs what is inside.", PICKLES),
         ("TOKENIZERS", "In the order of preference: the first that is there is read.", TOKENIZERS),
+        ("COMPANIONS", "Belong to a tokenizer or to what comes before the model.", COMPANIONS),
     ]
     text = "".join(
         f"\n{f'# {comment}{chr(10)}' if comment else ''}{name} = {literal(value)}\n"

@@ -1,23 +1,12 @@
 """Which file of a checkpoint is what, by its name alone."""
 
 load("//executorch/private/checks:messages.bzl", "display_label", "refuse")
-load("//executorch/private/tables:options.bzl", "PICKLES", "TOKENIZERS")
+load("//executorch/private/tables:options.bzl", "COMPANIONS", "PICKLES", "TOKENIZERS")
 
 visibility("//executorch/private/rules")
 
 # What says something about the model beside the files with a role of their own.
-_COMPANIONS = [
-    "added_tokens.json",
-    "config_sentence_transformers.json",
-    "merges.txt",
-    "modules.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "sentence_bert_config.json",
-    "special_tokens_map.json",
-    "vocab.json",
-    "vocab.txt",
-]
+_COMPANIONS = COMPANIONS + ["modules.json"]
 
 _NAMED = {
     "chat_template": ["chat_template.jinja"],

@@ -59,3 +59,16 @@ TOKENIZERS = [
     "spiece.model",
     "sentencepiece.bpe.model",
 ]
+
+# Belong to a tokenizer or to what comes before the model.
+COMPANIONS = [
+    "added_tokens.json",
+    "config_sentence_transformers.json",
+    "merges.txt",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "vocab.json",
+    "vocab.txt",
+]

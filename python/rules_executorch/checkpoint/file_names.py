@@ -11,3 +11,16 @@ SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 
 TOKENIZERS = ("tokenizer.json", "tekken.json", *SENTENCEPIECE)
 """Tokenizers in the order of preference: the first that is there is read."""
+
+COMPANIONS = (
+    "added_tokens.json",
+    "config_sentence_transformers.json",
+    "merges.txt",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "vocab.json",
+    "vocab.txt",
+)
+"""Belong to a tokenizer or to what comes before the model; no file of them is read here."""

@@ -7,29 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 
 from rules_executorch.checkpoint import strict_json
-from rules_executorch.checkpoint.file_names import PICKLES, SENTENCEPIECE
+from rules_executorch.checkpoint.file_names import COMPANIONS, PICKLES, SENTENCEPIECE
 from rules_executorch.checkpoint.sharded import by_name, few
 from rules_executorch.common.errors import UserError
 
 _OTHER_WEIGHTS = (".h5", ".msgpack", ".onnx", ".tflite", ".npz", ".pte", ".ot")
 _WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _MODULES = "modules.json"
-# Read by nobody here, and no leftovers either: they belong to a tokenizer or to the text about it.
-_COMPANIONS = frozenset(
-    {
-        "added_tokens.json",
-        "config_sentence_transformers.json",
-        "huggingface.json",
-        "merges.txt",
-        "preprocessor_config.json",
-        "processor_config.json",
-        "sentence_bert_config.json",
-        "special_tokens_map.json",
-        "tekken.json",
-        "vocab.json",
-        "vocab.txt",
-    }
-)
+# No leftovers either; the rules know them apart.
+_COMPANIONS = frozenset({*COMPANIONS, "huggingface.json", "tekken.json"})
 
 _CONVERT = (
     "Convert them once, in an environment where running the author's code is acceptable:"
