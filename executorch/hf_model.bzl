@@ -12,9 +12,9 @@ hf_model(
 
 The target's files are the checkpoint's own, not copies. Building it builds nothing; building
 something that uses it first checks the checkpoint: every shard that the index wants is there, the
-headers are sound, nothing is pickled, no code comes along, the architecture is known. Weights may
-be safetensors, also sharded, or one GGUF file; from a GGUF, the configuration and the tokenizer
-are rebuilt.
+headers are sound, no code comes along, the architecture is known, and every tensor that the output
+depends on is there. Pickles are never opened. Weights may be safetensors, also sharded, or one GGUF
+file; from a GGUF, the configuration and the tokenizer are rebuilt.
 
 Licences: `license` is the licence in the hub's words. It is compared with what the model card or the
 GGUF header states, and with `package_url` it becomes metadata of `rules_license` on the target

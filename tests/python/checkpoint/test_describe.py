@@ -172,6 +172,15 @@ def test_gguf(tmp_path: Path) -> None:
     assert generation == {"bos_token_id": 1, "eos_token_id": [2, 4], "pad_token_id": 0}
 
 
+def test_a_gguf_of_more_layers_than_it_has(tmp_path: Path, capsys) -> None:
+    path = gguf_models.write(tmp_path / "m.gguf")
+    config = write_config(tmp_path, num_hidden_layers=4000)
+    out = ["--out-config", str(tmp_path / "c"), "--out-model", str(tmp_path / "m")]
+    assert main(["describe", "--files", str(path), config, *out]) == 1
+    assert "says 4000 layers" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
 def test_files_beside_gguf_win(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     path = gguf_models.write(tmp_path / "model" / "m.gguf")

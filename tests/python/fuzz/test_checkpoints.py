@@ -226,7 +226,8 @@ def read_gguf(path: Path) -> None:
         configs.check_config(architectures.config(file, keys), str(path))
     with read_or_refused():
         gguf_tokenizer.convert(GgufFile(str(path)))
-    with read_or_refused():
+    # The model that the tensors have to fit is made of Python objects.
+    with read_or_refused(megabytes=32):
         describe_gguf(find_sources([str(path)]), "text-generation")
 
 

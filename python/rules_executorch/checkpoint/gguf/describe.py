@@ -15,6 +15,7 @@ from rules_executorch.checkpoint.gguf.header import GgufFile, type_name
 from rules_executorch.checkpoint.gguf.weights import GgufWeights
 from rules_executorch.checkpoint.model_card import card_of_gguf
 from rules_executorch.checkpoint.sources import Sources
+from rules_executorch.common.errors import UserError
 
 Extracted = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """Contents of tokenizer.json, tokenizer_config.json and generation_config.json."""
@@ -48,6 +49,14 @@ def describe_gguf(
         configs.check_config(config, path)
     configs.check_model_type(config, path, task)
     configs.check_decoder(config, path)
+    blocks = {name.split(".")[2] for name in names if name.startswith("model.layers.")}
+    if len(blocks) != configs.size(config, "num_hidden_layers"):
+        # Before a model of so many layers is made.
+        raise UserError(
+            f"{path} says {configs.size(config, 'num_hidden_layers')} layers, and {sources.gguf}"
+            f" has the tensors of {len(blocks)}.",
+            instead="Fetch the file again from the model's repository and check its sha256.",
+        )
     extracted = _extracted(sources, file)
     settings = extracted[1]
     generation = extracted[2]
