@@ -140,6 +140,9 @@ def _tensors(file: zipfile.ZipFile, listing: str, directory: str) -> dict[str, t
 def _untouched_zeros(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """Zeros as the operating system gives them: `torch.zeros` would write every page."""
     size = math.prod(shape) * dtype.itemsize
+    if size == 0:
+        # Nothing to touch, and no memory that another dtype could be a view of.
+        return torch.zeros(tuple(shape), dtype=dtype)
     return torch.from_numpy(numpy.zeros(size, numpy.uint8)).view(dtype).view(shape)
 
 

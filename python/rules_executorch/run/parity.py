@@ -147,7 +147,9 @@ class RuntimeProgram:
                     instead="Compare a program for a backend that runs here, such as xnnpack.",
                 )
         load_operators_of(info.methods["forward"].operators)
-        self._program = runtime.load_program(path, data_path=data_path)
+        # Older runtimes read no data files, and know no such argument.
+        data = {} if data_path is None else {"data_path": data_path}
+        self._program = runtime.load_program(path, **data)
         self._method = self._program.load_method("forward")
 
     def run(self, *inputs: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import torch
 from conftest import GEMMA, LLAMA, make_checkpoint
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.export.adapters import choose_adapter
+from rules_executorch.export.adapters.cache import cache_argument
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions
 from rules_executorch.lower.bind import bind_weights
@@ -82,3 +84,15 @@ def test_exported_graph_equals_eager(tmp_path: Path, family: str) -> None:
     )
     assert outcome.failure() is None
     assert max(found.position for found in outcome.differences) == 23
+
+
+def test_the_cache_is_handed_over_by_the_name_that_the_model_has_for_it() -> None:
+    """By another name a model would take it too, and compute without."""
+    pinned = LlamaForCausalLM(LlamaConfig(**SMALL))
+    assert cache_argument(pinned) == "cache"
+
+    class Earlier(LlamaForCausalLM):
+        def forward(self, input_ids: Any = None, past_key_values: Any = None, **more: Any) -> Any:
+            raise NotImplementedError
+
+    assert cache_argument(Earlier(LlamaConfig(**SMALL))) == "past_key_values"

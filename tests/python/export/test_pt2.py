@@ -138,6 +138,26 @@ def damaged(name: str, data: bytes) -> bytes:
     }[name]
 
 
+class _Empty(torch.nn.Module):
+    """With a constant that has no element, as a cache has before it is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("start", torch.zeros(2, 0), persistent=False)
+
+    def forward(self, value: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.start, value], dim=1)
+
+
+def test_a_constant_without_elements_is_read(tmp_path: Path) -> None:
+    path = str(tmp_path / "empty.pt2")
+    value = torch.arange(4.0).view(2, 2)
+    write_program(torch.export.export(_Empty(), (value,)), path)
+    read = read_program(path)
+    assert read.constants["start"].shape == (2, 0)
+    assert torch.equal(read.module()(value), value)
+
+
 @pytest.mark.parametrize("name", ["empty", "text", "cut", "flipped", "other torch"])
 def test_a_wrong_file_is_refused_in_words(llama_xnnpack: Built, tmp_path: Path, name: str) -> None:
     path = tmp_path / "wrong.pt2"

@@ -47,7 +47,19 @@ def check_last_position(model: PreTrainedModel) -> None:
         )
 
 
-def last_logits(model: PreTrainedModel, cache: Any, **inputs: torch.Tensor | None) -> torch.Tensor:
+def cache_argument(model: PreTrainedModel) -> str:
+    """What a model calls its argument for the cache.
+
+    transformers 5.24 calls it `cache`, and `past_key_values` before; a model takes the other one as
+    well, and then computes without.
+    """
+    parameters = inspect.signature(model.forward).parameters
+    return "cache" if "cache" in parameters else "past_key_values"
+
+
+def last_logits(
+    model: PreTrainedModel, cache: Any, argument: str, **inputs: torch.Tensor | None
+) -> torch.Tensor:
     """Runs a model on a static cache and returns the logits of the last position only.
 
     The hidden states are cut before the output head, so no memory is planned for other logits.
@@ -55,6 +67,7 @@ def last_logits(model: PreTrainedModel, cache: Any, **inputs: torch.Tensor | Non
     Args:
         model: a causal language model.
         cache: its static cache, whose lengths are set to the first cache position.
+        argument: what `cache_argument` says of the model; a tracer cannot ask for it.
         **inputs: `input_ids`, int64 (batch, sequence), or `inputs_embeds`, (batch, sequence,
             hidden size).
 
@@ -62,5 +75,5 @@ def last_logits(model: PreTrainedModel, cache: Any, **inputs: torch.Tensor | Non
         Logits, (batch, 1, vocabulary).
     """
     return model(
-        **inputs, attention_mask=None, cache=cache, use_cache=True, logits_to_keep=1
+        **inputs, **{argument: cache}, attention_mask=None, use_cache=True, logits_to_keep=1
     ).logits

@@ -20,6 +20,7 @@ from transformers.configuration_utils import get_head_shapes
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
 
 from rules_executorch.common.errors import UserError
+from rules_executorch.export.adapters.cache import cache_argument
 from rules_executorch.export.choices import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.program.operator_libraries import load_llm_operators
 
@@ -185,6 +186,7 @@ class CustomOpsModule(torch.nn.Module):
             self.cache.layers[index] = CustomCacheLayer(
                 plan.max_cache_len, in_place=in_place, as_stored=sdpa
             )
+        self.cache_argument = cache_argument(model)
         heads, head_size = get_head_shapes(config)
         self.cache.early_initialization(
             plan.batch_size, heads, head_size, model.dtype, torch.device("cpu")
@@ -222,7 +224,7 @@ class CustomOpsModule(torch.nn.Module):
             input_ids=input_ids,
             inputs_embeds=inputs_embeds,
             attention_mask=None,
-            cache=self.cache,
+            **{self.cache_argument: self.cache},
             use_cache=True,
             logits_to_keep=self.keep,
             **{_START: start},

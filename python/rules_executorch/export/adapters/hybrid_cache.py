@@ -14,7 +14,12 @@ import torch
 from transformers import GenerationConfig
 from transformers.integrations.executorch import TorchExportableModuleWithHybridCache
 
-from rules_executorch.export.adapters.cache import check_last_position, last_logits, layer_kinds
+from rules_executorch.export.adapters.cache import (
+    cache_argument,
+    check_last_position,
+    last_logits,
+    layer_kinds,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -26,6 +31,8 @@ TAKES = "decoder-only models with sliding-window layers, alone or mixed with ful
 
 class LastLogitsWithHybridCache(TorchExportableModuleWithHybridCache):
     """The same module, returning logits of shape (batch, 1, vocabulary)."""
+
+    cache_argument: str
 
     def forward(
         self,
@@ -45,7 +52,13 @@ class LastLogitsWithHybridCache(TorchExportableModuleWithHybridCache):
         """
         for layer in self.cache.layers:
             layer.cumulative_length.copy_(cache_position[0])
-        return last_logits(self.model, self.cache, input_ids=input_ids, inputs_embeds=inputs_embeds)
+        return last_logits(
+            self.model,
+            self.cache,
+            self.cache_argument,
+            input_ids=input_ids,
+            inputs_embeds=inputs_embeds,
+        )
 
 
 def accepts(config: PreTrainedConfig) -> bool:
@@ -67,4 +80,6 @@ def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     kind = (
         LastLogitsWithHybridCache if plan.logits == "last" else TorchExportableModuleWithHybridCache
     )
-    return kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu")).eval()
+    module = kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu"))
+    module.cache_argument = cache_argument(model)
+    return module.eval()

@@ -12,7 +12,12 @@ import torch
 from transformers import GenerationConfig
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
-from rules_executorch.export.adapters.cache import check_last_position, last_logits, layer_kinds
+from rules_executorch.export.adapters.cache import (
+    cache_argument,
+    check_last_position,
+    last_logits,
+    layer_kinds,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -24,6 +29,8 @@ TAKES = "decoder-only models with full attention in every layer"
 
 class LastLogitsWithStaticCache(TorchExportableModuleWithStaticCache):
     """The same module, returning logits of shape (batch, 1, vocabulary)."""
+
+    cache_argument: str
 
     def forward(
         self,
@@ -44,7 +51,11 @@ class LastLogitsWithStaticCache(TorchExportableModuleWithStaticCache):
         for layer in self.static_cache.layers:
             layer.cumulative_length.copy_(cache_position[0])
         return last_logits(
-            self.model, self.static_cache, input_ids=input_ids, inputs_embeds=inputs_embeds
+            self.model,
+            self.static_cache,
+            self.cache_argument,
+            input_ids=input_ids,
+            inputs_embeds=inputs_embeds,
         )
 
 
@@ -66,4 +77,6 @@ def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     kind = (
         LastLogitsWithStaticCache if plan.logits == "last" else TorchExportableModuleWithStaticCache
     )
-    return kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu")).eval()
+    module = kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu"))
+    module.cache_argument = cache_argument(model)
+    return module.eval()
