@@ -36,9 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def warm_up() -> None:
-    """Imports what takes seconds."""
+    """Imports what takes seconds, and compares the sources of the patches, which may take one."""
     quiet_libraries()
     import rules_executorch.lower.pipeline  # noqa: F401
+    from rules_executorch import compat
+
+    for patch in compat.PATCHES:
+        patch.unsuitable()
 
 
 def run(args: argparse.Namespace) -> int:
