@@ -32,7 +32,7 @@ load("//executorch/private/actions:shared.bzl", "shared_attributes")
 load("//executorch/private/rules:hf_model.bzl", "executorch_hf_model", "executorch_hf_model_shared")
 load("//executorch/private/rules:license_metadata.bzl", "license_metadata")
 
-def hf_model(name, srcs, task = "text-generation", license = None, package_url = None, **kwargs):
+def hf_model(name, srcs, task = "", license = None, package_url = None, **kwargs):
     """Declares a model.
 
     Args:
@@ -42,8 +42,13 @@ def hf_model(name, srcs, task = "text-generation", license = None, package_url =
             has of tokenizer, chat template, generation config, README and licence. A whole
             folder of the hub works: what is not needed, such as weights in other formats and folders
             like `onnx/`, is passed over and listed in `model.json`.
-        task: what the model does, in the hub's words: `text-generation`, `feature-extraction`,
-            `image-classification` or `text-classification`.
+        task: what the model does, in the hub's words: `text-generation`, `audio-classification`,
+            `automatic-speech-recognition` (by CTC), `depth-estimation`, `feature-extraction`,
+            `fill-mask`, `image-classification`, `image-feature-extraction`, `image-segmentation`
+            (by class), `object-detection`, `question-answering`, `text-classification` or
+            `token-classification`. By default what the class says that config.json names in
+            `architectures`; then what depends on it, such as a missing `max_cache_len`, is
+            checked with the checkpoint, and not when targets are analysed.
         license: the licence, in the hub's words, for example `apache-2.0`.
         package_url: `pkg:huggingface/OWNER/NAME@REVISION` of a checkpoint that is not from the
             module extension `huggingface`, whose files say where they come from.

@@ -32,7 +32,8 @@ that no device needs. The targets are
 | `assistant_generate` | `bazel run`: answers a prompt with it; tagged `manual` |
 | `assistant_benchmark` | `bazel run`: measures it; tagged `manual` |
 
-`assistant_generate` and `assistant_benchmark` exist for models that take `input_ids`.
+`assistant_generate` and `assistant_benchmark` exist for models that generate text, which is those
+with a `max_cache_len`, and take `input_ids`.
 """
 
 load("//executorch:export.bzl", "executorch_export")
@@ -234,7 +235,8 @@ def executorch_model(
         tags = tags + ["manual"],
         **kwargs
     )
-    if export_attrs.get("input_form", "input_ids") == "input_ids" and not without_tokenizer:
+    generates = any([graph.attrs.get("max_cache_len", 0) for graph in graphs.values()])
+    if generates and export_attrs.get("input_form", "input_ids") == "input_ids" and not without_tokenizer:
         for rule, kind in [(executorch_generate, "generate"), (executorch_benchmark, "benchmark")]:
             rule(
                 name = "{}_{}".format(name, kind),

@@ -170,11 +170,32 @@ def export_test_suite(name):
         }),
         target_under_test = ":export_everything.shared",
     )
+    executorch_export(
+        name = "export_of_unknown_task",
+        model = ":hf_half_sized",
+        tags = ["manual"],
+    )
+
+    # What is not known when targets are analysed is left to the export, with all that it may need.
+    _options_test(
+        name = "export_of_unknown_task_options_test",
+        options = json.encode({
+            "batch_size": 1,
+            "custom_ops": [],
+            "dtype": "float32",
+            "dynamic_seq_len": True,
+            "image_size": 0,
+            "input_form": "input_ids",
+            "logits": "last",
+            "max_seq_len": 0,
+        }),
+        target_under_test = ":export_of_unknown_task.shared",
+    )
 
     refused = {
         "export_no_cache_test": struct(
             attributes = {"max_cache_len": 0},
-            words = ["max_cache_len = 0 is too small.", "Write max_cache_len = 1 or more."],
+            words = ["max_cache_len is missing", "prompt and answer together"],
         ),
         "export_negative_cache_test": struct(
             attributes = {"max_cache_len": -5},
@@ -247,6 +268,7 @@ def export_test_suite(name):
             "export_all_options_test",
             "export_default_options_test",
             "export_embedding_options_test",
+            "export_of_unknown_task_options_test",
             "export_hermetic_test",
             "export_test",
         ] + refused.keys(),

@@ -182,7 +182,7 @@ def _model(name, srcs, **attributes):
         name = name,
         srcs = [":" + name + "_files"],
         tags = ["manual"],
-        **attributes
+        **({"task": "text-generation"} | attributes)
     )
 
 def _refused(name, srcs, words, **attributes):

@@ -11,7 +11,7 @@ checkpoint that is incomplete or unsafe.
 
 FIELDS = {
     "label": "Label of the `hf_model` target.",
-    "task": "The task, in the hub's words: `text-generation`.",
+    "task": "The task, in the hub's words, such as `text-generation`; empty for what config.json says.",
     "format": "`safetensors` or `gguf`.",
     "files": "Depset of Files: the checkpoint's files, as declared.",
     "weights": "List of Files: the safetensors files with their index, or the one GGUF file.",

@@ -12,10 +12,20 @@ load("//executorch/private/tables:options.bzl", "CUSTOM_OPS", "DTYPES", "EMBEDDI
 visibility("//executorch")
 
 def _check_task(ctx, task):
-    """Refuses what only models that generate text have, and images of others."""
+    """Refuses what only models that generate text have, and images of others.
+
+    A task that is not written is known with the checkpoint, and the export checks the same then.
+    """
     attr = ctx.attr
+    if not task:
+        return
     if task == GENERATION:
-        check_at_least(ctx, "max_cache_len", attr.max_cache_len, 1)
+        if not attr.max_cache_len:
+            refuse(
+                ctx,
+                "max_cache_len is missing: how many tokens of prompt and answer together the program has room for.",
+                "Write it, for example max_cache_len = 2048; building the model's model.json shows the limit, max_position_embeddings.",
+            )
         wrong = {"image_size": attr.image_size != 0}
     else:
         wrong = {
@@ -83,16 +93,20 @@ def _options(attr, task):
         "dtype": attr.dtype,
         "dynamic_seq_len": attr.dynamic_seq_len,
         "max_seq_len": attr.max_seq_len,
-        "task": task,
     }
+    if task:
+        options["task"] = task
     if task != GENERATION:
-        return options | {"image_size": attr.image_size}
+        options["image_size"] = attr.image_size
+    if task and task != GENERATION:
+        return options
     options |= {
         "custom_ops": sorted(attr.custom_ops),
         "input_form": attr.input_form,
         "logits": attr.logits,
-        "max_cache_len": attr.max_cache_len,
     }
+    if attr.max_cache_len:
+        options["max_cache_len"] = attr.max_cache_len
     if attr.quantization or attr.quantization_embedding:
         options["quantization"] = {
             "allow_skipped": attr.quantization_allow_skipped,

@@ -31,7 +31,8 @@ def _weight_bytes(ctx, weights):
     return total
 
 def _hf_model_impl(ctx):
-    check_one_of(ctx, "task", ctx.attr.task, TASKS)
+    if ctx.attr.task:
+        check_one_of(ctx, "task", ctx.attr.task, TASKS)
     checkpoint = classify(ctx, ctx.files.srcs)
 
     def declare(name):
@@ -42,7 +43,8 @@ def _hf_model_impl(ctx):
     outputs = [config, description]
 
     args = command_args(ctx, "describe")
-    args.add("--task", ctx.attr.task)
+    if ctx.attr.task:
+        args.add("--task", ctx.attr.task)
     args.add_all("--files", checkpoint.relevant.values())
     args.add_all("--names", checkpoint.relevant.keys())
     args.add_all("--passed-over", checkpoint.passed_over)

@@ -55,7 +55,7 @@ def _check_backend(ctx, exported, device):
             "external_data = True, and the backend {} compiles the weights into its delegates, from where they cannot be taken out.".format(backend),
             "Remove it, or choose a device of one of the backends {}.".format(", ".join(EXTERNAL_DATA_BACKENDS)),
         )
-    generates = exported.model.task == GENERATION
+    generates = _generates(exported)
     if generates and not takes.generation:
         refuse(
             ctx,
@@ -103,6 +103,11 @@ def _check_backend(ctx, exported, device):
             "Export with quantization_group_size = {}, which has to divide the widths of the layers.".format(multiple),
         )
 
+def _generates(exported):
+    """Whether a program generates text, as far as it is written: only such a program has a cache."""
+    task = exported.model.task
+    return task == GENERATION or (not task and exported.max_cache_len > 0)
+
 def _check_scheme(ctx, exported, device):
     """Refuses a scheme of the device that does not suit the program."""
     backend = BACKENDS[device.backend]
@@ -121,7 +126,7 @@ def _check_scheme(ctx, exported, device):
         )
     if not calibrates(device):
         return
-    if exported.model.task == GENERATION:
+    if _generates(exported):
         refuse(
             ctx,
             "{} generates text, and the scheme \"{}\" of {} is calibrated, which takes a program without a cache.".format(

@@ -9,9 +9,18 @@ GENERATION = "text-generation"
 
 TASKS = [
     "text-generation",
+    "audio-classification",
+    "automatic-speech-recognition",
+    "depth-estimation",
     "feature-extraction",
+    "fill-mask",
     "image-classification",
+    "image-feature-extraction",
+    "image-segmentation",
+    "object-detection",
+    "question-answering",
     "text-classification",
+    "token-classification",
 ]
 
 # Those whose models take nothing but texts.

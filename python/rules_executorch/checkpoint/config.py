@@ -214,13 +214,14 @@ def normalized(config: Mapping[str, Any], dtype: str, task: str = GENERATION) ->
 
 
 @functools.cache
-def model_types(task: str) -> frozenset[str]:
-    """The model types that transformers has a model for a task for.
+def _tables() -> dict[str, dict[str, tuple[str, ...]]]:
+    """For each task, the classes of transformers by model type.
 
     Read from the source of `transformers.models.auto.modeling_auto` without importing it, which
     takes seconds; imported where the source has another shape than expected.
     """
-    table = TASKS[task].mapping
+    wanted = {task.mapping for task in TASKS.values()}
+    found: dict[str, Any] = {}
     spec = importlib.util.find_spec("transformers")
     if spec and spec.submodule_search_locations:
         source = Path(spec.submodule_search_locations[0], "models", "auto", "modeling_auto.py")
@@ -229,13 +230,74 @@ def model_types(task: str) -> frozenset[str]:
                 if (
                     isinstance(node, ast.Assign)
                     and isinstance(node.targets[0], ast.Name)
-                    and node.targets[0].id == table
+                    and node.targets[0].id in wanted
                     and isinstance(node.value, ast.Call)
                 ):
-                    return frozenset(dict(ast.literal_eval(node.value.args[0])))
-    from transformers.models.auto import modeling_auto
+                    found[node.targets[0].id] = dict(ast.literal_eval(node.value.args[0]))
+    if found.keys() != wanted:
+        from transformers.models.auto import modeling_auto
 
-    return frozenset(getattr(modeling_auto, table))
+        found = {table: dict(getattr(modeling_auto, table)) for table in wanted}
+    return {
+        name: {
+            model_type: (classes,) if isinstance(classes, str) else tuple(classes)
+            for model_type, classes in found[task.mapping].items()
+        }
+        for name, task in TASKS.items()
+    }
+
+
+def model_types(task: str) -> frozenset[str]:
+    """The model types that transformers has a model for a task for."""
+    return frozenset(_tables()[task])
+
+
+def fitting_tasks(model_type: str) -> list[str]:
+    """The tasks for which transformers has a model of a type."""
+    return [task for task, types in _tables().items() if model_type in types]
+
+
+def infer_task(config: Mapping[str, Any], path: str) -> str:
+    """What a checkpoint is for, by the class that its config.json names first.
+
+    Args:
+        config: with `model_type`; a parsed config.json or `to_dict()` of transformers' object.
+        path: how messages call it.
+
+    Raises:
+        UserError: `architectures` is missing and the type has models for several tasks, or no task
+            has the class.
+    """
+    model_type = config["model_type"]
+    named = config.get("architectures")
+    architecture = named[0] if isinstance(named, list) and named else None
+    by_type = fitting_tasks(model_type)
+    if not by_type:
+        raise UserError(
+            f"transformers has no model of the type {str(model_type)[:60]!r}, which {path} names,"
+            " for any task that is known.",
+            instead="Use another checkpoint, or a toolchain with a transformers that has this one.",
+        )
+    if architecture is None:
+        # A decoder has heads for classes as well; an encoder has one for masked words.
+        if GENERATION in by_type and "fill-mask" not in by_type:
+            return GENERATION
+        if len(by_type) == 1:
+            return by_type[0]
+        why = f"{path} does not name the class of the model in `architectures`"
+    else:
+        fit = [task for task in by_type if architecture in _tables()[task][model_type]]
+        # A model without a head is of images where transformers lists it as one.
+        fit = [t for t in fit if t != "feature-extraction" or f"image-{t}" not in fit]
+        if not fit and architecture.endswith("ForPreTraining") and "fill-mask" in by_type:
+            return "fill-mask"
+        if fit:
+            return fit[0]
+        why = f"{str(architecture)[:60]}, which {path} names, is a model for no task that is known"
+    raise UserError(
+        f"{why}, so what the model is for has to be written.",
+        instead=f"Set task = one of {', '.join(map(repr, by_type))}.",
+    )
 
 
 def check_model_type(config: Mapping[str, Any], path: str, task: str) -> None:
@@ -252,13 +314,16 @@ def check_model_type(config: Mapping[str, Any], path: str, task: str) -> None:
         )
     model_type = config["model_type"]
     if model_type not in model_types(task):
+        others = ", ".join(map(repr, fitting_tasks(model_type)))
         raise UserError(
             f"transformers has no {TASKS[task].made} of the type {model_type[:60]!r}, which"
             f" {path} names, so there is no adapter for it.",
-            instead="Use a checkpoint of an architecture that transformers has as"
+            instead=f"Set `task` to one of {others}."
+            if others
+            else "Use a checkpoint of an architecture that transformers has as"
             f" `{TASKS[task].auto_class}`, or a toolchain with a transformers that has this one.",
         )
-    if isinstance(config.get("text_config"), dict):
+    if task == GENERATION and isinstance(config.get("text_config"), dict):
         raise UserError(
             f"{path} describes a model that reads more than text ({model_type[:60]}), and there is"
             f" no adapter for it under the task {task!r}.",
@@ -317,6 +382,15 @@ def max_positions(config: Mapping[str, Any] | PreTrainedConfig) -> int | None:
         return size(config, "max_position_embeddings")
     names = ("max_position_embeddings", *_SIZES["max_position_embeddings"][0])
     return next((v for name in names if type(v := getattr(config, name, None)) is int), None)
+
+
+def growth(config: Mapping[str, Any] | PreTrainedConfig) -> float:
+    """How far beyond its positions a model was made to go: the factor of a `dynamic` rope."""
+    get = config.get if isinstance(config, Mapping) else lambda name: getattr(config, name, None)
+    rope = get("rope_parameters") or get("rope_scaling") or {}
+    factor = rope.get("factor")
+    is_dynamic = (rope.get("rope_type") or rope.get("type")) == "dynamic"
+    return factor if is_dynamic and isinstance(factor, int | float) and factor > 1 else 1.0
 
 
 def token_ids(value: Any, what: str) -> tuple[int, ...]:

@@ -90,7 +90,7 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
 
     Args:
         sources: the checkpoint's files, from `find_sources`; with a config.json.
-        task: what the model is for.
+        task: what the model is for; empty for what config.json says.
 
     Returns:
         the description, and the config reduced to what shapes a graph.
@@ -100,6 +100,7 @@ def describe_safetensors(sources: Sources, task: str) -> tuple[ModelDescription,
     """
     assert sources.config is not None
     config = configs.read_config(sources.config)
+    task = task or configs.infer_task(config, sources.config)
     configs.check_model_type(config, sources.config, task)
     generation = configs.read_generation_config(sources.generation_config)
     stored = open_safetensors(sources)

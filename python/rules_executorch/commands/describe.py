@@ -19,7 +19,7 @@ _FROM_GGUF = ("out_tokenizer", "out_tokenizer_config", "out_generation_config")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `describe`."""
-    parser.add_argument("--task", default="text-generation")
+    parser.add_argument("--task", default="", help="by default what config.json says")
     parser.add_argument(
         "--files", required=True, nargs="+", metavar="FILE", help="every file of the checkpoint"
     )

@@ -59,7 +59,13 @@ def run(args: argparse.Namespace) -> int:
                 return _report(outcome)
             outcome = parity.compare(
                 program,
-                parity.Eager(config, weights, signature.dtype, signature.quantized),
+                parity.Eager(
+                    config,
+                    weights,
+                    signature.dtype,
+                    signature.quantized,
+                    signature.cache.max_cache_len,
+                ),
                 signature,
                 tolerance=tolerance,
                 window=parity.sliding_window(config),

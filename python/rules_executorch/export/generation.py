@@ -16,14 +16,19 @@ from rules_executorch.action.progress import Progress
 from rules_executorch.action.quiet import quiet_tracing
 from rules_executorch.compat import patched_export
 from rules_executorch.export import quantize
-from rules_executorch.export.adapters import choose_adapter, custom_ops
+from rules_executorch.export.adapters import cache_kind, custom_ops, static_cache
+from rules_executorch.export.adapters.cache import bytes_of
 from rules_executorch.export.build import (
     DTYPES,
     build_model,
     ties,
     untouched_memory,
 )
+from rules_executorch.export.complex_numbers import real_numbers_only
+from rules_executorch.export.experts import choose_experts
 from rules_executorch.export.plan import GenerationPlan, StatelessPlan, make_plan
+from rules_executorch.export.positions import fix_positions
+from rules_executorch.export.refusals import cannot_trace, write_trace
 from rules_executorch.export.signature import (
     SEQUENCE,
     Cache,
@@ -38,6 +43,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
     from rules_executorch.export.options import ExportOptions
+
+
+_CACHE_TENSORS = ("key_cache_", "value_cache_", "conv_state_", "recurrent_state_")
+"""What the names of a cache's buffers begin with."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +103,10 @@ def export_model(
     plan = make_plan(config, options)
     if isinstance(plan, StatelessPlan):
         return Export(*export_plain(config, plan))
-    adapter = choose_adapter(config)
+    kind = cache_kind(config)
     model = build_model(config, plan.dtype)
+    fix_positions(model, plan.max_cache_len)
+    choose_experts(model, plan.batch_size * plan.max_seq_len)
     shared = ties(model)
     skipped: dict[str, int] = {}
     quantized: list[QuantizedWeight] = []
@@ -104,44 +115,47 @@ def export_model(
         skipped = quantize.skipped_layers(model, plan.quantization)
         with untouched_memory():
             quantized = quantize.quantize_model(model, plan.quantization)
-    module = (custom_ops if plan.custom_ops else adapter).wrap(model, plan)
+    module = (custom_ops if plan.custom_ops else static_cache).wrap(model, plan)
     inputs, dynamic_shapes = example_inputs(config, plan)
     progress.stage("trace the model")
-    with torch.no_grad(), patched_export(), quiet_tracing():
-        program = torch.export.export(
-            module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
-        )
+    try:
+        with torch.no_grad(), patched_export(), quiet_tracing(), real_numbers_only():
+            program = torch.export.export(
+                module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
+            )
+    except Exception as error:
+        raise cannot_trace(error, type(model).__name__, write_trace(error)) from error
     signature = make_signature(
         program,
         model,
-        options,
-        adapter=adapter.name,
+        plan.options,
+        adapter=kind,
         dtype=plan.dtype,
         inputs=inputs,
         outputs=("logits",),
         max_seq_len=plan.max_seq_len,
         ties=shared,
-        cache=_cache(program, plan, adapter.name),
+        cache=_cache(program, plan, kind, config.num_hidden_layers),
         quantized=quantized,
         not_quantized=skipped,
     )
     return Export(program, signature)
 
 
-def _cache(program: ExportedProgram, plan: GenerationPlan, kind: str) -> Cache:
+def _cache(program: ExportedProgram, plan: GenerationPlan, kind: str, layers: int) -> Cache:
     keys = [tensor for name, tensor in program.constants.items() if name.startswith("key_cache_")]
     heads = custom_ops.HEADS_DIM if plan.custom_ops else 1
     return Cache(
         kind=kind,
-        layers=len(keys),
+        layers=layers,
         batch_size=plan.batch_size,
         max_cache_len=plan.max_cache_len,
         kv_heads=tuple(tensor.shape[heads] for tensor in keys),
         head_dim=tuple(tensor.shape[3] for tensor in keys),
         dtype=plan.dtype,
         bytes=sum(
-            tensor.nbytes
+            bytes_of(tensor)
             for name, tensor in program.constants.items()
-            if name.startswith(("key_cache_", "value_cache_"))
+            if name.startswith(_CACHE_TENSORS)
         ),
     )

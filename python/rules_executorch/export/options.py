@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rules_executorch.checkpoint.tasks import GENERATION, TASKS
+from rules_executorch.checkpoint.tasks import TASKS
 from rules_executorch.common import schema
 from rules_executorch.common.schema import Artifact, Count, Positive
 from rules_executorch.export.choices import Dtype, InputForm, Logits
@@ -35,7 +35,8 @@ class Quantization(Artifact):
 class ExportOptions(Artifact):
     """What shapes the exported graph."""
 
-    task: Annotated[str, Field(json_schema_extra={"enum": [*TASKS]})] = GENERATION
+    task: Annotated[str, Field(json_schema_extra={"enum": [*TASKS]})] = ""
+    """Left out: what config.json says."""
     batch_size: Positive = 1
     max_cache_len: int = 0
     """Positions the static cache holds; 0 for a model without one."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal
 
-from rules_executorch.checkpoint.config import max_positions
+from rules_executorch.checkpoint.config import growth, infer_task, max_positions
 from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.common.errors import UserError
 from rules_executorch.export import quantize
+from rules_executorch.export.adapters.cache import RECURRENT, layer_kinds
 from rules_executorch.export.build import resolve_dtype
 from rules_executorch.export.choices import CUSTOM_KERNELS
 
@@ -84,6 +85,9 @@ def make_plan(config: PreTrainedConfig, options: ExportOptions) -> ExportPlan:
         UserError: options of text generation for another task, operators or schemes that do not
             exist, no length of the cache, or one that does not suit the model or `max_seq_len`.
     """
+    if not options.task:
+        task = infer_task(config.to_dict(), "config.json")
+        options = dataclasses.replace(options, task=task)
     if options.task != GENERATION:
         _refuse_generation_options(options)
         return StatelessPlan(options, resolve_dtype(config, options.dtype), options.task)
@@ -91,6 +95,8 @@ def make_plan(config: PreTrainedConfig, options: ExportOptions) -> ExportPlan:
     if options.quantization is not None:
         quantize.check_scheme(options.quantization)
     _check_cache_len(config, options.max_cache_len)
+    if layer_kinds(config) & RECURRENT:
+        options = _token_at_a_time(config, options)
     length = _sequence_length(options)
     return GenerationPlan(
         options=options,
@@ -134,12 +140,14 @@ def _refuse_generation_options(options: ExportOptions) -> None:
 
 def _check_cache_len(config: PreTrainedConfig, max_cache_len: int) -> None:
     limit = max_positions(config)
+    if limit is not None:
+        limit = int(limit * growth(config))
     upper = "" if limit is None else f" to {limit}"
     if max_cache_len == 0:
         raise UserError(
-            "A model that generates text needs max_cache_len, the number of positions that its"
-            " cache holds.",
-            instead=f"Write a number from 1{upper}.",
+            "max_cache_len is missing: how many tokens of prompt and answer together a program"
+            " that generates text has room for.",
+            instead=f"Write max_cache_len = a number from 1{upper}.",
         )
     if max_cache_len < 0:
         raise UserError(
@@ -152,6 +160,24 @@ def _check_cache_len(config: PreTrainedConfig, max_cache_len: int) -> None:
             " was made for (`max_position_embeddings`); beyond them its output is garbage.",
             instead=f"Write max_cache_len = {limit} or less.",
         )
+
+
+def _token_at_a_time(config: PreTrainedConfig, options: ExportOptions) -> ExportOptions:
+    """The options of a model that keeps the state of a recurrence.
+
+    transformers runs such a layer over many positions in blocks, whose number depends on the
+    length, so a graph has one length; the runner of ExecuTorch feeds a program of one position
+    token by token.
+    """
+    if not options.dynamic_seq_len:
+        return options
+    if options.max_seq_len > 1:
+        raise UserError(
+            f"A {config.model_type} keeps the state of a recurrence, and torch cannot trace that "
+            f"for lengths that vary up to max_seq_len = {options.max_seq_len}.",
+            instead="Leave max_seq_len out, for a program that takes a token at a time.",
+        )
+    return dataclasses.replace(options, dynamic_seq_len=False)
 
 
 def _sequence_length(options: ExportOptions) -> int:

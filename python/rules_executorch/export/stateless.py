@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 import torch
 
 from rules_executorch.action.quiet import quiet_tracing
-from rules_executorch.checkpoint.tasks import TASKS
-from rules_executorch.export.adapters.stateless import build_plain_model, example_inputs, wrap_plain
+from rules_executorch.export.adapters.stateless import (
+    StatelessModule,
+    build_plain_model,
+    example_inputs,
+    given_outputs,
+)
 from rules_executorch.export.build import ties
+from rules_executorch.export.experts import choose_experts
+from rules_executorch.export.positions import fix_positions
+from rules_executorch.export.refusals import cannot_trace, write_trace
 from rules_executorch.export.signature import Signature, make_signature
 
 if TYPE_CHECKING:
@@ -36,14 +43,20 @@ def export_plain(
     """
     model = build_plain_model(config, plan.task, plan.dtype)
     inputs, dynamic_shapes, bound = example_inputs(model, plan.options, plan.dtype)
-    with torch.no_grad(), quiet_tracing():
-        program = torch.export.export(
-            wrap_plain(model, plan.task),
-            (),
-            kwargs=inputs,
-            dynamic_shapes=dynamic_shapes,
-            strict=True,
-        )
+    fix_positions(model, bound)
+    choose_experts(model, plan.options.batch_size * bound)
+    outputs = given_outputs(model, plan.task, inputs)
+    try:
+        with torch.no_grad(), quiet_tracing():
+            program = torch.export.export(
+                StatelessModule(model, outputs),
+                (),
+                kwargs=inputs,
+                dynamic_shapes=dynamic_shapes,
+                strict=True,
+            )
+    except Exception as error:
+        raise cannot_trace(error, type(model).__name__, write_trace(error)) from error
     signature = make_signature(
         program,
         model,
@@ -51,7 +64,7 @@ def export_plain(
         adapter="plain",
         dtype=plan.dtype,
         inputs=inputs,
-        outputs=(TASKS[plan.task].output,),
+        outputs=outputs,
         max_seq_len=bound,
         ties=ties(model),
     )

@@ -15,6 +15,7 @@ import torch
 from rules_executorch.backends import prepare_runtime
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import build_model, load_weights
+from rules_executorch.export.positions import fix_positions
 from rules_executorch.export.quantize import dequantized_weight
 from rules_executorch.program.operator_libraries import load_operators_of
 
@@ -152,9 +153,13 @@ class RuntimeProgram:
         self._program = runtime.load_program(path, **data)
         self._method = self._program.load_method("forward")
 
+    def outputs(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        """Runs the method on its inputs, in order; gives its outputs."""
+        return list(self._method.execute(list(inputs)))
+
     def run(self, *inputs: torch.Tensor) -> torch.Tensor:
         """Runs the method on its inputs, in order; gives its only output."""
-        return self._method.execute(list(inputs))[0]
+        return self.outputs(*inputs)[0]
 
     def __call__(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         return self.run(tokens, positions)
@@ -169,6 +174,7 @@ class Eager:
         weights: Weights,
         dtype: str,
         quantized: Sequence[QuantizedWeight] = (),
+        max_cache_len: int = 0,
     ) -> None:
         """Builds the model and gives it the checkpoint's weights.
 
@@ -179,8 +185,11 @@ class Eager:
             quantized: weights that the program has quantized, as its signature lists them. The
                 reference has what they are worth then, in floating point, so that a difference is
                 one of the program and not of the scheme.
+            max_cache_len: of the program; rotary frequencies that depend on a length are chosen
+                for it, as the program's are.
         """
         self.model = build_model(config, dtype)
+        fix_positions(self.model, max_cache_len)
         load_weights(self.model, weights, dtype)
         for how in quantized:
             layer = self.model.get_submodule(how.name.rpartition(".")[0])
@@ -397,8 +406,9 @@ def _first_wrong(group: Sequence[Difference]) -> int:
 
 def sliding_window(config: PreTrainedConfig) -> int | None:
     """The window of a config with sliding layers."""
-    from rules_executorch.export.adapters.cache import layer_kinds
+    from rules_executorch.export.adapters.cache import CHUNKED, SLIDING, layer_kinds
 
-    if "sliding_attention" not in layer_kinds(config):
-        return None
-    return config.sliding_window
+    kinds = layer_kinds(config)
+    if SLIDING in kinds:
+        return config.sliding_window
+    return config.attention_chunk_size if CHUNKED in kinds else None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rules_executorch.checkpoint.tasks import TASKS
-from rules_executorch.export.adapters.stateless import TEXTS, build_plain_model
+from rules_executorch.export.adapters.stateless import BOXES, MASK, TEXTS, TYPES, build_plain_model
 from rules_executorch.export.build import load_weights
+from rules_executorch.export.positions import fix_positions
 from rules_executorch.run.parity import Difference, Parity, RuntimeProgram
 
 if TYPE_CHECKING:
@@ -42,40 +42,67 @@ def compare_plain(
     Returns:
         One difference for each sample; of texts, the last is padded. No greedy steps.
     """
-    task = signature.options.task
-    model = build_plain_model(config, task, signature.dtype)
+    model = build_plain_model(config, signature.options.task, signature.dtype)
     load_weights(model, weights, signature.dtype, read=signature.tensors)
+    fix_positions(model, signature.max_seq_len)
+    names = [tensor.name for tensor in signature.forward.outputs]
     generator = torch.Generator().manual_seed(seed)
     samples = [
-        _sample(signature, generator, padded=index == _SAMPLES - 1) for index in range(_SAMPLES)
+        _sample(signature, config, generator, padded=index == _SAMPLES - 1)
+        for index in range(_SAMPLES)
     ]
-    differences, outputs = [], []
+    differences, first = [], []
     for index, sample in enumerate(samples):
         with torch.no_grad():
-            expected = getattr(model(**sample, return_dict=True), TASKS[task].output).float()
-        got = program.run(*sample.values())
-        outputs.append(got.clone())
-        difference = (got.float() - expected).abs()
-        worst = difference.max().item() if not difference.isnan().any() else float("inf")
-        allowed = tolerance * max(1.0, expected.abs().max().item())
+            found = model(**sample, return_dict=True)
+        got = [output.clone() for output in program.outputs(*sample.values())]
+        first = first or got
         length = sample[TEXTS].shape[1] if TEXTS in sample else 1
-        differences.append(Difference(f"sample {index + 1}", 0, length, worst, allowed))
-    again = program.run(*samples[0].values())
-    return Parity(differences, [], torch.equal(again, outputs[0]))
+        for name, output in zip(names, got, strict=True):
+            expected, output = found[name].float(), output.float()
+            if MASK in sample and expected.shape[1:2] == (length,):
+                # What a model says of padding depends on how it masks, and means nothing.
+                seen = sample[MASK].bool()
+                expected, output = expected[seen], output[seen]
+            difference = (output - expected).abs()
+            worst = difference.max().item() if not difference.isnan().any() else float("inf")
+            allowed = tolerance * max(1.0, expected.abs().max().item())
+            walk = f"sample {index + 1}" if len(names) == 1 else f"{name}, sample {index + 1}"
+            differences.append(Difference(walk, 0, length, worst, allowed))
+    again = program.outputs(*samples[0].values())
+    resets = all(torch.equal(a, b) for a, b in zip(again, first, strict=True))
+    return Parity(differences, [], resets)
 
 
 def _sample(
-    signature: Signature, generator: torch.Generator, padded: bool
+    signature: Signature,
+    config: PreTrainedConfig,
+    generator: torch.Generator,
+    padded: bool,
 ) -> dict[str, torch.Tensor]:
-    inputs = {tensor.name: tensor for tensor in signature.forward.inputs}
-    if TEXTS not in inputs:
-        return {
-            name: torch.randn(tensor.shape, generator=generator).to(getattr(torch, tensor.dtype))
-            for name, tensor in inputs.items()
-        }
     batch, length = signature.options.batch_size, signature.max_seq_len
-    ids = torch.randint(signature.vocab_size, (batch, length), generator=generator)
-    mask = torch.ones_like(ids)
-    if padded:
-        mask[:, -(length // 3) :] = 0
-    return {TEXTS: ids, "attention_mask": mask}
+
+    def whole(below: int, *more: int) -> torch.Tensor:
+        return torch.randint(below, (batch, length, *more), generator=generator)
+
+    sample = {}
+    for tensor in signature.forward.inputs:
+        name = tensor.name
+        if name == TEXTS:
+            # Ids from 2 on: an id of padding would move the positions behind it.
+            sample[name] = 2 + whole(max(1, signature.vocab_size - 2))
+        elif name == MASK:
+            sample[name] = torch.ones(batch, length, dtype=torch.int64)
+            if padded:
+                sample[name][:, -(length // 3) :] = 0
+        elif name == TYPES:
+            sample[name] = whole(config.type_vocab_size)
+        elif name == BOXES:
+            # Left, top, right, bottom: the second corner is not before the first.
+            sample[name] = whole(getattr(config, "max_2d_position_embeddings", 1000), 4)
+            sample[name] = sample[name].sort(dim=-1).values
+        else:
+            sample[name] = torch.randn(tensor.shape, generator=generator).to(
+                getattr(torch, tensor.dtype)
+            )
+    return sample

@@ -184,6 +184,45 @@ def test_check_model_type(change: dict[str, Any], task: str, words: str) -> None
         configs.check_model_type({**GOOD, **change}, "config.json", task)
 
 
+def test_a_dynamic_rope_goes_beyond_the_positions() -> None:
+    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
+    assert configs.growth({"rope_parameters": rope}) == 4.0
+    assert configs.growth({"rope_parameters": rope | {"rope_type": "yarn"}}) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("config", "task"),
+    [
+        ({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}, "text-generation"),
+        ({"model_type": "llama"}, "text-generation"),
+        ({"model_type": "bert", "architectures": ["BertModel"]}, "feature-extraction"),
+        ({"model_type": "bert", "architectures": ["BertForPreTraining"]}, "fill-mask"),
+        ({"model_type": "vit", "architectures": ["ViTModel"]}, "image-feature-extraction"),
+        ({"model_type": "yolos", "architectures": ["YolosForObjectDetection"]}, "object-detection"),
+        (
+            {"model_type": "hubert", "architectures": ["HubertForCTC"]},
+            "automatic-speech-recognition",
+        ),
+    ],
+)
+def test_the_task_follows_from_the_class(config: dict, task: str) -> None:
+    assert configs.infer_task(config, "config.json") == task
+
+
+def test_a_task_that_cannot_be_told_is_asked_for() -> None:
+    with pytest.raises(UserError, match="fill-mask.*text-classification"):
+        configs.infer_task({"model_type": "bert"}, "config.json")
+    with pytest.raises(UserError, match="BertForMultipleChoice.*Set task"):
+        configs.infer_task(
+            {"model_type": "bert", "architectures": ["BertForMultipleChoice"]}, "config.json"
+        )
+
+
+def test_a_task_that_does_not_fit_is_refused_with_those_that_do() -> None:
+    with pytest.raises(UserError, match="object-detection"):
+        configs.check_model_type({"model_type": "yolos"}, "config.json", "text-generation")
+
+
 @pytest.mark.parametrize(
     ("config", "generation", "ids"),
     [

@@ -14,7 +14,7 @@ from conftest import GEMMA, LLAMA, make_checkpoint
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rules_executorch.checkpoint.weights import open_weights
-from rules_executorch.export.adapters import choose_adapter
+from rules_executorch.export.adapters import cache_kind
 from rules_executorch.export.adapters.cache import cache_argument
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions
@@ -57,6 +57,70 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "gemma3": ("hybrid_cache", GEMMA),
+    "lfm2, convolutions": (
+        "hybrid_cache",
+        SMALL | {"model_type": "lfm2", "layer_types": ["conv", "full_attention"]},
+    ),
+    "phi3, long rope": (
+        "static_cache",
+        SMALL
+        | {
+            "model_type": "phi3",
+            "pad_token_id": 0,
+            "max_position_embeddings": 64,
+            "original_max_position_embeddings": 16,
+            "rope_scaling": {
+                "rope_type": "longrope",
+                "long_factor": [2.0] * 8,
+                "short_factor": [1.0] * 8,
+            },
+        },
+    ),
+    "opt, positions by the mask": (
+        "static_cache",
+        {
+            "model_type": "opt",
+            "vocab_size": 96,
+            "hidden_size": 32,
+            "ffn_dim": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 64,
+            "word_embed_proj_dim": 32,
+        },
+    ),
+    "falcon, ALiBi": (
+        "static_cache",
+        {
+            "model_type": "falcon",
+            "vocab_size": 96,
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "multi_query": False,
+            "alibi": True,
+        },
+    ),
+    "deepseek_v2, latents and complex numbers": (
+        "static_cache",
+        SMALL
+        | {
+            "model_type": "deepseek_v2",
+            "num_key_value_heads": 4,
+            "q_lora_rank": 16,
+            "kv_lora_rank": 16,
+            "qk_nope_head_dim": 8,
+            "qk_rope_head_dim": 8,
+            "v_head_dim": 12,
+            "n_routed_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16,
+            "n_shared_experts": 1,
+            "first_k_dense_replace": 1,
+            "n_group": 1,
+            "topk_group": 1,
+        },
+    ),
 }
 
 
@@ -65,7 +129,7 @@ def test_exported_graph_equals_eager(tmp_path: Path, family: str) -> None:
     adapter, value = FAMILIES[family]
     checkpoint = make_checkpoint(tmp_path, value)
     config = checkpoint.config
-    assert choose_adapter(config).name == adapter
+    assert cache_kind(config) == adapter
     exported = export_model(config, ExportOptions(max_cache_len=24, max_seq_len=8))
     weights = open_weights([checkpoint.weights_path])
     bind_weights(exported.program, exported.signature, weights)
@@ -77,7 +141,7 @@ def test_exported_graph_equals_eager(tmp_path: Path, family: str) -> None:
 
     outcome = parity.compare(
         run,
-        parity.Eager(config, weights, "float32"),
+        parity.Eager(config, weights, "float32", max_cache_len=24),
         exported.signature,
         tolerance=1e-4,
         window=parity.sliding_window(config),

@@ -15,6 +15,7 @@ from rules_executorch.checkpoint.gguf.header import GgufFile, type_name
 from rules_executorch.checkpoint.gguf.weights import GgufWeights
 from rules_executorch.checkpoint.model_card import card_of_gguf
 from rules_executorch.checkpoint.sources import Sources
+from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.common.errors import UserError
 
 Extracted = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -47,6 +48,7 @@ def describe_gguf(
         config = architectures.config(file, keys)
         path = sources.gguf
         configs.check_config(config, path)
+    task = task or GENERATION
     configs.check_model_type(config, path, task)
     configs.check_decoder(config, path)
     blocks = {name.split(".")[2] for name in names if name.startswith("model.layers.")}

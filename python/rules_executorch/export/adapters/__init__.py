@@ -1,63 +1,45 @@
-"""What turns a model into a module that can be exported, one file for each kind of cache.
+"""What turns a model into a module that can be exported: one kind of module for each interface.
 
-An adapter owns the cache, takes `(input_ids | inputs_embeds, cache_position)` and returns logits,
-as the runner of ExecuTorch calls it.
+For text generation it owns the cache, takes `(input_ids | inputs_embeds, cache_position)` and
+returns logits, as the runner of ExecuTorch calls it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.adapters import hybrid_cache, static_cache
+from rules_executorch.export.adapters.cache import FULL, layer_kinds
 
 if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedConfig
 
-    from rules_executorch.export.plan import GenerationPlan
+STATIC, HYBRID = "static_cache", "hybrid_cache"
 
-
-@dataclasses.dataclass(frozen=True)
-class Adapter:
-    """One kind of cache.
-
-    Attributes:
-        name: as the signature and the manifest give it.
-        takes: what it is for, in a few words, for messages.
-        accepts: whether it fits a config.
-        wrap: makes the module to export.
-    """
-
-    name: str
-    takes: str
-    accepts: Callable[[PreTrainedConfig], bool]
-    wrap: Callable[[PreTrainedModel, GenerationPlan], torch.nn.Module]
+_NOT_TAKEN = frozenset({"indexed_attention"})
+"""Kinds of layers with a static form that keeps more than is reserved here."""
 
 
-ADAPTERS: tuple[Adapter, ...] = (
-    Adapter("static_cache", static_cache.TAKES, static_cache.accepts, static_cache.wrap),
-    Adapter("hybrid_cache", hybrid_cache.TAKES, hybrid_cache.accepts, hybrid_cache.wrap),
-)
-"""All adapters; the first that accepts a config is taken."""
-
-
-def choose_adapter(config: PreTrainedConfig) -> Adapter:
-    """Finds the adapter for a config.
+def cache_kind(config: PreTrainedConfig) -> str:
+    """The kind of cache that a config asks for: `static_cache` where every layer attends to every
+    earlier position, `hybrid_cache` where some slide, or keep a state.
 
     Raises:
-        UserError: there is none; names the architecture and what the adapters take.
+        UserError: it is no decoder-only model, or a layer is of a kind that has no static form.
     """
-    for adapter in ADAPTERS:
-        if adapter.accepts(config):
-            return adapter
+    from transformers.cache_utils import STATIC_LAYER_TYPE_MAPPING
+
+    kinds = layer_kinds(config)
+    unknown = sorted(kinds - set(STATIC_LAYER_TYPE_MAPPING) | kinds & _NOT_TAKEN)
+    if kinds and not unknown:
+        return STATIC if kinds == {FULL} else HYBRID
     architecture = ", ".join(config.architectures or ()) or config.model_type
-    kinds = sorted(set(getattr(config, "layer_types", None) or ()))
-    layers = f" (layers: {', '.join(kinds)})" if kinds else ""
-    taken = "; ".join(f"{adapter.name} takes {adapter.takes}" for adapter in ADAPTERS)
+    why = (
+        f"there is no cache of fixed size for its layers ({', '.join(unknown)})"
+        if unknown
+        else "it is not a decoder-only model for text generation"
+    )
     raise UserError(
-        f"No adapter fits the architecture {architecture}{layers}: {taken}.",
-        instead="Choose a decoder-only checkpoint of one of these kinds.",
+        f"There is no adapter for {architecture}: {why}.",
+        instead="Choose a decoder-only checkpoint, such as Llama, Qwen or Gemma.",
     )

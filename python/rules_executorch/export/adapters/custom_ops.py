@@ -14,13 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AttentionInterface, GenerationConfig
-from transformers.cache_utils import StaticCache, StaticLayer
-from transformers.configuration_utils import get_head_shapes
+from transformers import AttentionInterface
+from transformers.cache_utils import StaticLayer
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
 
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.adapters.cache import cache_argument
+from rules_executorch.export.adapters.cache import cache_argument, kept_tensors, reserve_cache
 from rules_executorch.export.choices import CUSTOM_KV_CACHE, CUSTOM_SDPA
 from rules_executorch.program.operator_libraries import load_llm_operators
 
@@ -177,26 +176,27 @@ class CustomOpsModule(torch.nn.Module):
         self.model = model
         self.max_cache_len = plan.max_cache_len
         self.keep = 1 if plan.logits == "last" else 0
+        # Before the attention is exchanged, for it cannot be run on tensors without values.
+        reserved = reserve_cache(model, plan.batch_size, plan.max_cache_len)
+        self.cache = reserved.cache
+        self._mask = reserved.mask
+        self._gives_positions = reserved.gives_positions
+        self.cache_argument = cache_argument(model)
         if sdpa:
             _take_attention(model)
-        config = model.config.get_text_config()
-        self.cache = StaticCache(config=config, max_cache_len=plan.max_cache_len)
         in_place = CUSTOM_KV_CACHE in plan.custom_ops
-        for index in range(len(self.cache.layers)):
-            self.cache.layers[index] = CustomCacheLayer(
-                plan.max_cache_len, in_place=in_place, as_stored=sdpa
-            )
-        self.cache_argument = cache_argument(model)
-        heads, head_size = get_head_shapes(config)
-        self.cache.early_initialization(
-            plan.batch_size, heads, head_size, model.dtype, torch.device("cpu")
-        )
         for index, layer in enumerate(self.cache.layers):
-            self.register_buffer(f"key_cache_{index}", layer.keys, persistent=False)
-            self.register_buffer(f"value_cache_{index}", layer.values, persistent=False)
-            self.register_buffer(
-                f"cumulative_length_{index}", layer.cumulative_length, persistent=False
-            )
+            if type(layer) is not StaticLayer or layer.k_head_dim != layer.v_head_dim:
+                raise UserError(
+                    f"custom_ops are for layers that keep keys and values, and layer {index} of "
+                    f"{type(model).__name__} keeps something else.",
+                    instead="Write custom_ops = [].",
+                )
+            custom = CustomCacheLayer(plan.max_cache_len, in_place=in_place, as_stored=sdpa)
+            custom.lazy_initialization(layer.keys[:, :, :0], layer.values[:, :, :0])
+            self.cache.layers[index] = custom
+        for kept in kept_tensors(self.cache):
+            self.register_buffer(kept.name, kept.tensor, persistent=False)
 
     def forward(
         self,
@@ -220,13 +220,15 @@ class CustomOpsModule(torch.nn.Module):
         torch._check(start + cache_position.shape[0] <= self.max_cache_len)
         for layer in self.cache.layers:
             layer.cumulative_length.copy_(cache_position[0])
+        positions = {"position_ids": cache_position.unsqueeze(0)} if self._gives_positions else {}
         return self.model(
             input_ids=input_ids,
             inputs_embeds=inputs_embeds,
-            attention_mask=None,
+            attention_mask=self._mask,
             **{self.cache_argument: self.cache},
             use_cache=True,
             logits_to_keep=self.keep,
+            **positions,
             **{_START: start},
         ).logits
 
@@ -235,7 +237,6 @@ def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     """Wraps a model whose layers attend to all earlier positions or to a sliding window.
 
     Raises:
-        UserError: see `check_custom_ops`.
+        UserError: see `CustomOpsModule`.
     """
-    model.generation_config = GenerationConfig(use_cache=True, cache_implementation="static")
     return CustomOpsModule(model, plan).eval()

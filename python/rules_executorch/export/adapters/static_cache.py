@@ -1,7 +1,9 @@
-"""Models whose layers all attend to every earlier position.
+"""Models for text generation on a static cache, whatever their layers keep.
 
-The module is transformers' own `TorchExportableModuleWithStaticCache`
-(`transformers.integrations.executorch`), with the choice of the last position's logits.
+For layers of full attention it traces to the program of transformers' own
+`TorchExportableModuleWithStaticCache` (`transformers.integrations.executorch`), down to the names
+of buffers. Beyond that it takes layers of every kind, gives the last position's logits alone, and
+starts states from zeros where a call begins at position 0.
 """
 
 from __future__ import annotations
@@ -9,26 +11,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from transformers import GenerationConfig
-from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 from rules_executorch.export.adapters.cache import (
     cache_argument,
-    check_last_position,
-    last_logits,
-    layer_kinds,
+    gives_last_position,
+    kept_tensors,
+    reserve_cache,
 )
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedModel
 
     from rules_executorch.export.plan import GenerationPlan
 
-TAKES = "decoder-only models with full attention in every layer"
 
+class StaticCacheModule(torch.nn.Module):
+    """A model that owns its cache, called with tokens and positions as the runner does it."""
 
-class LastLogitsWithStaticCache(TorchExportableModuleWithStaticCache):
-    """The same module, returning logits of shape (batch, 1, vocabulary)."""
+    def __init__(self, model: PreTrainedModel, plan: GenerationPlan) -> None:
+        """Wraps a model; see `reserve_cache`."""
+        super().__init__()
+        self.model = model
+        reserved = reserve_cache(model, plan.batch_size, plan.max_cache_len)
+        self.static_cache = reserved.cache
+        self._mask = reserved.mask
+        self._cache_argument = cache_argument(model)
+        self._gives_positions = reserved.gives_positions
+        self._last = plan.logits == "last"
+        self._keeps = {"logits_to_keep": 1} if self._last and gives_last_position(model) else {}
+        self._cuts = self._last and not self._keeps
+        self._attending = [
+            index
+            for index, layer in enumerate(self.static_cache.layers)
+            if getattr(layer, "keys", None) is not None
+        ]
+        self._states = []
+        for kept in kept_tensors(self.static_cache):
+            self.register_buffer(kept.name, kept.tensor, persistent=False)
+            if kept.is_state:
+                self._states.append(kept.tensor)
 
     cache_argument: str
 
@@ -46,37 +67,29 @@ class LastLogitsWithStaticCache(TorchExportableModuleWithStaticCache):
             cache_position: int64, (sequence,): consecutive positions.
 
         Returns:
-            Logits after the last position, (batch, 1, vocabulary).
+            Logits, (batch, 1 or sequence, vocabulary).
         """
-        for layer in self.static_cache.layers:
-            layer.cumulative_length.copy_(cache_position[0])
-        return last_logits(
-            self.model,
-            self.static_cache,
-            self.cache_argument,
+        for index in self._attending:
+            self.static_cache.layers[index].cumulative_length.copy_(cache_position[0])
+        for state in self._states:
+            state.copy_(torch.where(cache_position[0] == 0, torch.zeros_like(state), state))
+        positions = {"position_ids": cache_position.unsqueeze(0)} if self._gives_positions else {}
+        logits = self.model(
             input_ids=input_ids,
             inputs_embeds=inputs_embeds,
-        )
-
-
-def accepts(config: PreTrainedConfig) -> bool:
-    """Whether every layer has full attention."""
-    return layer_kinds(config) == {"full_attention"}
+            attention_mask=self._mask,
+            **{self._cache_argument: self.static_cache},
+            use_cache=True,
+            **positions,
+            **self._keeps,
+        ).logits
+        return logits[:, -1:] if self._cuts else logits
 
 
 def wrap(model: PreTrainedModel, plan: GenerationPlan) -> torch.nn.Module:
     """Wraps a model.
 
     Raises:
-        UserError: the last position's logits are asked for and the model cannot give them alone.
+        UserError: see `reserve_cache`.
     """
-    if plan.logits == "last":
-        check_last_position(model)
-    # A checkpoint need not come with a generation config, and one it has need not name a cache.
-    model.generation_config = GenerationConfig(use_cache=True, cache_implementation="static")
-    kind = (
-        LastLogitsWithStaticCache if plan.logits == "last" else TorchExportableModuleWithStaticCache
-    )
-    module = kind(model, plan.batch_size, plan.max_cache_len, torch.device("cpu"))
-    module.cache_argument = cache_argument(model)
-    return module.eval()
+    return StaticCacheModule(model, plan).eval()
