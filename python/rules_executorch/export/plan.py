@@ -145,9 +145,9 @@ def _check_cache_len(config: PreTrainedConfig, max_cache_len: int) -> None:
     upper = "" if limit is None else f" to {limit}"
     if max_cache_len == 0:
         raise UserError(
-            "max_cache_len is missing: how many tokens of prompt and answer together a program"
-            " that generates text has room for.",
-            instead=f"Write max_cache_len = a number from 1{upper}.",
+            "A model that generates text needs max_cache_len, the number of positions that its"
+            " cache holds: how many tokens prompt and answer have together.",
+            instead=f"Write a number from 1{upper}.",
         )
     if max_cache_len < 0:
         raise UserError(

@@ -21,10 +21,11 @@ from rules_executorch.checkpoint.sources import find_sources
 from rules_executorch.checkpoint.weights import open_model_weights
 from rules_executorch.common.files import write_json
 from rules_executorch.export.generation import export_model
-from rules_executorch.export.options import ExportOptions, LowerOptions
+from rules_executorch.export.options import ExportOptions
 from rules_executorch.export.pt2 import write_program
+from rules_executorch.lower.constant_methods import constant_methods
+from rules_executorch.lower.options import LowerOptions
 from rules_executorch.lower.pipeline import lower
-from rules_executorch.program.runner_contract import constant_methods
 from rules_executorch.run import parity
 from rules_executorch.run.parity_stateless import compare_plain
 
@@ -122,8 +123,8 @@ def build(family: Family, folder: Path) -> Row:
         f"`{family.model_type}`",
         family.task,
         f"`{signature.architecture}`",
-        ", ".join(f"`{tensor.name}`" for tensor in method["inputs"]),
-        ", ".join(f"`{tensor.name}`" for tensor in method["outputs"]),
+        ", ".join(f"`{tensor.name}`" for tensor in method.inputs),
+        ", ".join(f"`{tensor.name}`" for tensor in method.outputs),
         signature.cache.kind.replace("_", " ") if signature.cache else "",
     )
     worst = max(found.difference * TOLERANCE / found.allowed for found in outcome.differences)
