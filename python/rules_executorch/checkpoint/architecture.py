@@ -114,7 +114,7 @@ def _trace(model: PreTrainedModel, task: str, dtype: torch.dtype, masked: bool) 
     from torch.fx.experimental.proxy_tensor import make_fx
 
     inputs = _example_inputs(model, dtype, masked)
-    output = TASKS[task].output
+    outputs = TASKS[task].outputs
     tensors = {
         name: tensor.detach().to(dtype) if tensor.is_floating_point() else tensor
         for name, tensor in (*model.named_parameters(), *model.named_buffers())
@@ -123,7 +123,8 @@ def _trace(model: PreTrainedModel, task: str, dtype: torch.dtype, masked: bool) 
     def run(*values: torch.Tensor) -> Any:
         state = dict(zip(tensors, values, strict=True))
         arguments = {**inputs, "return_dict": True}
-        return getattr(torch.func.functional_call(model, state, kwargs=arguments), output)
+        found = torch.func.functional_call(model, state, kwargs=arguments)
+        return tuple(found[name] for name in outputs if found.get(name) is not None)
 
     with torch.no_grad():
         traced = make_fx(run)(*tensors.values())

@@ -13,9 +13,9 @@ from rules_executorch.checkpoint.config import growth, infer_task, max_positions
 from rules_executorch.checkpoint.tasks import GENERATION
 from rules_executorch.common.errors import UserError
 from rules_executorch.export import quantize
-from rules_executorch.export.adapters.cache import RECURRENT, layer_kinds
 from rules_executorch.export.build import resolve_dtype
 from rules_executorch.export.choices import CUSTOM_KERNELS
+from rules_executorch.export.layer_kinds import RECURRENT, layer_kinds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig

@@ -100,7 +100,7 @@ def random_calibration(signature: Signature) -> Calibration:
 
     A sequence whose length varies has 3 positions, or as many as it may. Floating-point inputs are
     normal with mean 0 and deviation 1, as normalized images are; token ids are uniform over the
-    vocabulary, positions count up, and masks keep everything.
+    vocabulary, positions count up, masks keep everything, and other integers are 0.
     """
     generator = torch.Generator().manual_seed(_SEED)
     vocabulary = signature.vocab_size or 1
@@ -113,6 +113,9 @@ def random_calibration(signature: Signature) -> Calibration:
             return torch.arange(shape[0])
         if name == "attention_mask":
             return torch.ones(shape, dtype=torch.int64)
+        if name != "input_ids":
+            # What else a model looks up has a table of its own, whose size is not known here.
+            return torch.zeros(shape, dtype=torch.int64)
         return torch.randint(0, vocabulary, shape, generator=generator)
 
     inputs = [(n, d, [lengths.get(i, i) for i in s]) for n, d, s in _inputs(signature)]
@@ -133,6 +136,28 @@ class Quantized:
     program: ExportedProgram
     layers: dict[str, str]
     skipped: dict[str, str]
+
+
+def _keep_integers(module: torch.fx.GraphModule) -> None:
+    """Makes tensors of the numbers that are added to integers or multiplied with them.
+
+    Quantizers make float32 tensors of all such numbers (`_convert_scalars_to_attrs` of executorch's
+    XNNPACK quantizer), and positions that became floating-point are no indices any more.
+    """
+    aten = torch.ops.aten
+    for target in (aten.add.Tensor, aten.mul.Tensor):
+        for node in module.graph.find_nodes(op="call_function", target=target):
+            dtype = node.meta["val"].dtype
+            if dtype.is_floating_point:
+                continue
+            for index, value in enumerate(node.args):
+                if isinstance(value, int):
+                    with module.graph.inserting_before(node):
+                        number = module.graph.call_function(
+                            aten.full.default, ([], value), {"dtype": dtype}
+                        )
+                    node.update_arg(index, number)
+    module.recompile()
 
 
 def quantize_program(
@@ -158,6 +183,7 @@ def quantize_program(
     progress.stage("calibrate", len(samples))
     module = program.module(check_guards=False)
     layers = _unquantized(module.graph)
+    _keep_integers(module)
     state = {name: buffer.clone() for name, buffer in module.named_buffers()}
     module = prepare_pt2e(module, quantizer)
     for sample in samples:

@@ -406,7 +406,7 @@ def _first_wrong(group: Sequence[Difference]) -> int:
 
 def sliding_window(config: PreTrainedConfig) -> int | None:
     """The window of a config with sliding layers."""
-    from rules_executorch.export.adapters.cache import CHUNKED, SLIDING, layer_kinds
+    from rules_executorch.export.layer_kinds import CHUNKED, SLIDING, layer_kinds
 
     kinds = layer_kinds(config)
     if SLIDING in kinds:

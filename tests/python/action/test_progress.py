@@ -86,7 +86,7 @@ def test_what_is_left_counts_as_done(clock: Clock, lines: Path) -> None:
     one.stage("no steps")
     one.step()
     stages = one.timings().stages
-    assert [stage["steps"] for stage in stages] == [3, None]
+    assert [stage.steps for stage in stages] == [3, None]
 
 
 def test_a_terminal_gets_the_lines_and_a_pipe_does_not() -> None:

@@ -102,6 +102,19 @@ def test_dynamic(dynamic_llama: tiny_programs.Exported, tmp_path: Path) -> None:
     assert parity.failure() is None
 
 
+def test_dynamic_texts(workspace: Path, tmp_path: Path) -> None:
+    """Masks and types of tokens are made of integers, which stay what they are."""
+    bert = tiny_programs.export(workspace / "bert", tiny_programs.BERT, tiny_programs.TEXTS)
+    path, options = tmp_path / "model.pte", {"scheme": "int8_dynamic"}
+    lowered, _ = tiny_programs.lower(bert, path, "xnnpack", options)
+    layers, skipped = lowered.layers
+    assert set(layers.values()) == {"linear"} and len(layers) == 8 and not skipped
+    sample = random_calibration(bert.signature).samples[0]
+    expected = fake_quantized(bert, options, [sample])(**sample)[0]
+    got = RuntimeProgram(str(path)).outputs(*sample.values())[0]
+    assert (got - expected).abs().max() <= 0.02 * expected.abs().max()
+
+
 def test_layers_that_stay_are_an_error(workspace: Path, tmp_path: Path) -> None:
     gpt2 = tiny_programs.export(workspace / "gpt2", GPT2, tiny_programs.GENERATION)
     path, options = tmp_path / "model.pte", {"scheme": "int8_dynamic"}

@@ -24,6 +24,7 @@ from rules_executorch.checkpoint.description import (  # noqa: E402
     TokenizerDescription,
 )
 from rules_executorch.checkpoint.safetensors_writer import write  # noqa: E402
+from rules_executorch.checkpoint.tasks import GENERATION as GENERATES  # noqa: E402
 from rules_executorch.checkpoint.weights import open_weights  # noqa: E402
 from rules_executorch.common import guard, schema  # noqa: E402
 from rules_executorch.export.generation import export_model  # noqa: E402
@@ -131,7 +132,7 @@ def export(
     paths = [str(folder / name) for name in ("config.json", "model.safetensors", "model.pt2")]
     config_path, weights_path, program_path = paths
     Path(config_path).write_text(json.dumps(config))
-    write(weights_path, tiny.make(load_config(config_path), 0, dtype, options.task))
+    write(weights_path, tiny.make(load_config(config_path), 0, dtype, options.task or GENERATES))
     exported = export_model(load_config(config_path), options)
     write_program(exported.program, program_path)
     schema.write(str(folder / "signature.json"), exported.signature)

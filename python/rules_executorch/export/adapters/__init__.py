@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rules_executorch.common.errors import UserError
-from rules_executorch.export.adapters.cache import FULL, layer_kinds
+from rules_executorch.export.layer_kinds import FULL, layer_kinds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
