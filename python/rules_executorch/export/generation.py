@@ -118,13 +118,20 @@ def export_model(
     module = (custom_ops if plan.custom_ops else static_cache).wrap(model, plan)
     inputs, dynamic_shapes = example_inputs(config, plan)
     progress.stage("trace the model")
-    try:
-        with torch.no_grad(), patched_export(), quiet_tracing(), real_numbers_only():
-            program = torch.export.export(
-                module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
-            )
-    except Exception as error:
-        raise cannot_trace(error, type(model).__name__, write_trace(error)) from error
+
+    def trace() -> ExportedProgram:
+        try:
+            with torch.no_grad(), patched_export(), quiet_tracing(), real_numbers_only():
+                return torch.export.export(
+                    module, (), kwargs=inputs, dynamic_shapes=dynamic_shapes, strict=True
+                )
+        except Exception as error:
+            raise cannot_trace(error, type(model).__name__, write_trace(error)) from error
+
+    program = trace()
+    if not plan.custom_ops and _reads_values(program) and module.give_positions():
+        # OPT takes the length of the cache for a size; with the positions it need not.
+        program = trace()
     signature = make_signature(
         program,
         model,
@@ -140,6 +147,11 @@ def export_model(
         not_quantized=skipped,
     )
     return Export(program, signature)
+
+
+def _reads_values(program: ExportedProgram) -> bool:
+    """Whether a size in a program depends on what a tensor holds."""
+    return any(node.target is torch.ops.aten.item.default for node in program.graph.nodes)
 
 
 def _cache(program: ExportedProgram, plan: GenerationPlan, kind: str, layers: int) -> Cache:

@@ -76,19 +76,6 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
-    "opt, positions by the mask": (
-        "static_cache",
-        {
-            "model_type": "opt",
-            "vocab_size": 96,
-            "hidden_size": 32,
-            "ffn_dim": 48,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "max_position_embeddings": 64,
-            "word_embed_proj_dim": 32,
-        },
-    ),
     "falcon, ALiBi": (
         "static_cache",
         {

@@ -8,6 +8,7 @@ starts states from zeros where a call begins at position 0.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import torch
@@ -52,6 +53,13 @@ class StaticCacheModule(torch.nn.Module):
                 self._states.append(kept.tensor)
 
     cache_argument: str
+
+    def give_positions(self) -> bool:
+        """Says the positions to the model from now on; False where it was so or cannot be."""
+        takes = "position_ids" in inspect.signature(self.model.forward).parameters
+        changes = takes and not self._gives_positions
+        self._gives_positions = takes
+        return changes
 
     def forward(
         self,
