@@ -71,7 +71,8 @@ def _executorch_impl(mctx):
     tag = _root_tag(mctx)
     bases = _locks(tag)
     stacks = {("", platform): [lock] for platform, lock in bases.items()}
-    for group, locks in _groups(tag).items():
+    layers = _groups(tag)
+    for group, locks in layers.items():
         for platform, lock in locks.items():
             stacks[(group, platform)] = [bases[platform], lock]
     environments = {}
@@ -88,7 +89,12 @@ def _executorch_impl(mctx):
                 python = tag.python if tag else None,
                 versions = versions,
             )
-    toolchains_repository(name = "executorch_toolchains", environments = environments)
+    toolchains_repository(
+        name = "executorch_toolchains",
+        environments = environments,
+        # A device's packages follow from its backend, so its group has to be there.
+        groups_of_the_base = [group for group in GROUPS[DEFAULT_VERSION] if group not in layers],
+    )
     return mctx.extension_metadata(reproducible = True)
 
 executorch = module_extension(

@@ -83,6 +83,7 @@ def _toolchains_repository_impl(rctx):
                 toolchain_type = Label("//executorch:toolchain_type"),
             )
     text += "".join(settings.values())
+    groups.update({group: bases for group in rctx.attr.groups_of_the_base})
     for group, environments in groups.items():
         text += _GROUP.format(
             choices = {
@@ -110,6 +111,9 @@ toolchains_repository = repository_rule(
         "environments": attr.string_dict(
             mandatory = True,
             doc = "Name of an environment's repository: GROUP:PLATFORM:MODE, with an empty GROUP for the base.",
+        ),
+        "groups_of_the_base": attr.string_list(
+            doc = "Groups that are no layer: what they need is in the base itself, or a lowering says what is missing.",
         ),
     },
 )

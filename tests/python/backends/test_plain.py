@@ -58,17 +58,19 @@ def test_a_text_classifier_minds_the_mask(tmp_path: Path) -> None:
     options = dataclasses.replace(tiny_programs.TEXTS, dynamic_seq_len=True)
     bert = tiny_programs.export(tmp_path, tiny_programs.BERT, options)
     shapes = [tensor.shape for tensor in bert.signature.forward.inputs]
-    assert shapes == [(1, "sequence"), (1, "sequence")]
+    assert shapes == [(1, "sequence")] * 3
     assert bert.signature.dynamic_dims == {"sequence": DynamicDim(1, 8)}
     path = tmp_path / "model.pte"
     tiny_programs.lower(bert, path, "portable")
     ids = torch.tensor([[5, 9, 17, 3, 2]])
     mask = torch.tensor([[1, 1, 1, 0, 0]])
+    types = torch.tensor([[0, 0, 1, 1, 0]])
     with torch.no_grad():
-        expected = eager(AutoModelForSequenceClassification, bert)(ids, mask).logits
-    got = run(path, ids, mask)
+        expected = eager(AutoModelForSequenceClassification, bert)(ids, mask, types).logits
+    got = run(path, ids, mask, types)
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
-    assert not torch.allclose(got, run(path, ids, torch.ones_like(mask)))
+    assert not torch.allclose(got, run(path, ids, torch.ones_like(mask), types))
+    assert not torch.allclose(got, run(path, ids, mask, torch.zeros_like(types)))
 
 
 def test_features_are_the_last_hidden_states(tmp_path: Path) -> None:
@@ -81,7 +83,8 @@ def test_features_are_the_last_hidden_states(tmp_path: Path) -> None:
     ids, mask = torch.arange(8)[None], torch.ones(1, 8, dtype=torch.int64)
     with torch.no_grad():
         expected = eager(AutoModel, bert)(ids, mask).last_hidden_state
-    torch.testing.assert_close(run(path, ids, mask), expected, rtol=1e-4, atol=1e-5)
+    types = torch.zeros_like(ids)
+    torch.testing.assert_close(run(path, ids, mask, types), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
