@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from rules_executorch.backends import find_backend
 from rules_executorch.program.inspect import inspect_program
+from rules_executorch.records.manifest import Manifest, read_manifest
 
 PROGRAMS = Path(__file__).parents[2] / "models"
 PREFIX = "tiny_llama_all_devices_on_"
-SCHEMA = resources.files("rules_executorch") / "schema" / "manifest.schema.json"
 
 GENERATION = [("int64", 2), ("int64", 1)], ("float32", [1, 1, 288])
 IMAGES = [("float32", 4)], ("float32", [1, 4])
@@ -48,8 +45,8 @@ EXPECTED: dict[str, tuple[str | None, float, Any]] = {
 }
 
 
-def manifest(device: str) -> dict[str, Any]:
-    return json.loads((PROGRAMS / f"{PREFIX}{device}.manifest.json").read_text())
+def manifest(device: str) -> Manifest:
+    return read_manifest(str(PROGRAMS / f"{PREFIX}{device}.manifest.json"))
 
 
 def program(device: str) -> Path:
@@ -69,24 +66,22 @@ def test_the_program_has_the_delegate_and_the_tensors(device: str) -> None:
     assert set(method.delegates) == ({delegate} if delegate else set())
     assert [(tensor.dtype, len(tensor.shape)) for tensor in method.inputs] == inputs
     assert [(tensor.dtype, tensor.shape) for tensor in method.outputs] == [output]
-    assert manifest(device)["methods"]["forward"]["delegation"]["share"] >= share
+    assert manifest(device).methods["forward"].delegation.share >= share
 
 
 @pytest.mark.parametrize("device", EXPECTED)
 def test_the_manifest_is_valid_and_no_patch_was_left_out(device: str) -> None:
-    written = manifest(device)
-    jsonschema.validate(written, json.loads(SCHEMA.read_text()))
-    patches = written["lower"]["patches"]
-    backend = find_backend(written["lower"]["backend"])
-    assert patches["skipped"] == {}
-    assert {patch.name for patch in backend.patches} <= set(patches["active"])
-    calibrated = written["lower"]["calibration"] is not None
+    written = manifest(device).lower
+    backend = find_backend(written.backend)
+    assert written.patches.skipped == {}
+    assert {patch.name for patch in backend.patches} <= set(written.patches.active)
+    calibrated = written.calibration is not None
     assert calibrated == (device in ("cortex_m55", "tosa_int8") or device.startswith("ethos"))
 
 
 def test_weights_of_eight_bits_make_a_smaller_program() -> None:
     sizes = {
-        name: manifest(f"ios_arm64_coreml_{name}")["program"]["bytes"]
+        name: manifest(f"ios_arm64_coreml_{name}").program.bytes
         for name in ("fp32", "fp16", "int8")
     }
     assert sizes["int8"] < sizes["fp16"] < sizes["fp32"]
@@ -112,9 +107,6 @@ def test_cpus_have_the_operators_of_the_llm_extension_and_others_do_not() -> Non
     calls = {
         device
         for device in EXPECTED
-        if any(
-            name.startswith("llama::")
-            for name in manifest(device)["methods"]["forward"]["operators"]
-        )
+        if any(name.startswith("llama::") for name in manifest(device).methods["forward"].operators)
     }
     assert calls == {device for device in EXPECTED if device.endswith("_xnnpack")}

@@ -30,7 +30,8 @@ from rules_executorch.export.signature import Signature  # noqa: E402
 from rules_executorch.lower.constant_methods import constant_methods  # noqa: E402
 from rules_executorch.lower.options import LowerOptions  # noqa: E402
 from rules_executorch.lower.pipeline import Lowered, lower  # noqa: E402
-from rules_executorch.program.inspect import ProgramInfo, inspect_program  # noqa: E402
+from rules_executorch.program.info import ProgramInfo  # noqa: E402
+from rules_executorch.program.inspect import inspect_program  # noqa: E402
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -43,9 +43,7 @@ def declare_sbom(ctx, device, model, program, manifest, name):
     """
     sbom = ctx.actions.declare_file(name + ".sbom.cdx.json")
     args, inputs = _shared(ctx, "sbom", device, model, program, manifest)
-    args.add("--model-description", model.description)
     args.add("--model-name", model.label.name)
-    inputs.append(model.description)
     if model.license:
         args.add("--license", model.license)
     if model.readme:

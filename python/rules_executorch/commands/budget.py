@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from rules_executorch.common.errors import UserError
-from rules_executorch.common.files import read_json, whole_file
+from rules_executorch.common.files import whole_file
 from rules_executorch.records.budget import Budget, check_budget, render
+from rules_executorch.records.manifest import read_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Checks, gives a table, and fails with sentences; see `rules_executorch.records.budget`."""
-    manifest = read_json(args.manifest, "The manifest of the program")
+    manifest = read_manifest(args.manifest)
     allowed = args.allowed_operators
     if args.runtime_operators:
         from rules_executorch.program.operator_selection import read_operator_names

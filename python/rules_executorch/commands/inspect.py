@@ -8,6 +8,7 @@ import json
 import os
 
 from rules_executorch.action.environment import hermetic
+from rules_executorch.common.schema import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,5 +32,5 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.program.inspect import inspect_program, render
 
         info = inspect_program(args.program)
-    print(json.dumps(info.to_json(), indent=2) if args.json else render(info))
+    print(json.dumps(to_json(info), indent=2) if args.json else render(info))
     return 0

@@ -12,7 +12,8 @@ from rules_executorch.action.environment import hermetic, seed_torch
 from rules_executorch.action.progress import Progress
 from rules_executorch.action.quiet import quiet_libraries
 from rules_executorch.checkpoint.description import read as read_description
-from rules_executorch.common.files import whole_file, write_json
+from rules_executorch.common import schema
+from rules_executorch.common.files import whole_file
 from rules_executorch.export.signature import read_signature
 from rules_executorch.lower.options import read_lower_options
 
@@ -59,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
         from rules_executorch.checkpoint.weights import open_model_weights
         from rules_executorch.lower import pipeline
         from rules_executorch.lower.constant_methods import constant_methods
-        from rules_executorch.records.manifest import Inputs, make_manifest, render_report
+        from rules_executorch.records.describe import Inputs, make_manifest
+        from rules_executorch.records.report import render_report
 
         # A later output that fails takes the earlier ones with it.
         with contextlib.ExitStack() as stack:
@@ -83,6 +85,6 @@ def run(args: argparse.Namespace) -> int:
             report = stack.enter_context(whole_file(args.out_report))
             with open(report, "w", encoding="utf-8") as file:
                 file.write(render_report(manifest))
-            write_json(args.out_manifest, manifest)
+            schema.write(args.out_manifest, manifest)
             progress.finish(args.out_timings)
     return 0

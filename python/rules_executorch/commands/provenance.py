@@ -6,7 +6,8 @@ import argparse
 
 from rules_executorch.action.environment import hermetic
 from rules_executorch.commands import sbom
-from rules_executorch.common.files import read_json, write_json
+from rules_executorch.common.files import write_json
+from rules_executorch.records.manifest import file_entry, read_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,16 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes it; see `rules_executorch.records.provenance`."""
-    manifest = read_json(args.manifest, "The manifest of the program")
+    manifest = read_manifest(args.manifest)
     with hermetic():
         from rules_executorch.checkpoint.license import read_source
-        from rules_executorch.program.compare.files import sha256
         from rules_executorch.records.installed_packages import compile_packages
         from rules_executorch.records.provenance import make_provenance
 
         url = read_source(args.source).package_url if args.source else args.package_url
-        packages = compile_packages(args.marker, manifest["versions"])
-        data = [{"name": f"{args.name}.ptd", "sha256": sha256(path)} for path in args.data]
+        packages = compile_packages(args.marker, manifest.versions)
+        data = [file_entry(path, f"{args.name}.ptd") for path in args.data]
         statement = make_provenance(
             args.name, args.lowered, args.builder, manifest, url, packages, data
         )

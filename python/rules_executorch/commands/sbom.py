@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from rules_executorch.action.environment import hermetic
-from rules_executorch.common.files import read_json, write_json
+from rules_executorch.common.files import write_json
+from rules_executorch.records.manifest import read_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the subcommand."""
     add_inputs(parser)
-    parser.add_argument("--model-description", required=True, help="model.json of the model")
     parser.add_argument("--model-name", required=True, help="of the hf_model")
     parser.add_argument("--license", help="what the hf_model declares")
     parser.add_argument("--readme", help="the model card")
@@ -30,8 +30,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes it; see `rules_executorch.records.sbom`."""
-    manifest = read_json(args.manifest, "The manifest of the program")
-    description = read_json(args.model_description, "The description of the model")
+    manifest = read_manifest(args.manifest)
     with hermetic():
         from rules_executorch.checkpoint.license import card_of, read_source
         from rules_executorch.records.installed_packages import compile_packages
@@ -44,6 +43,6 @@ def run(args: argparse.Namespace) -> int:
             card=card_of(args.readme, args.gguf),
             license=args.license,
         )
-        packages = compile_packages(args.marker, manifest["versions"])
-        write_json(args.out, make_sbom(args.name, manifest, description, origin, packages))
+        packages = compile_packages(args.marker, manifest.versions)
+        write_json(args.out, make_sbom(args.name, manifest, origin, packages))
     return 0

@@ -15,6 +15,7 @@ KINDS = {
     "export": ("export.options", "ExportOptions"),
     "huggingface-lock": ("hub.lockfile", "Lock"),
     "lower": ("lower.options", "LowerOptions"),
+    "manifest": ("records.manifest", "Manifest"),
     "model": ("checkpoint.description", "ModelDescription"),
     "signature": ("export.signature", "Signature"),
     "timings": ("action.progress", "Timings"),

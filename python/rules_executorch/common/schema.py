@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from rules_executorch.common.errors import UserError
 from rules_executorch.common.files import read_json, write_json
@@ -108,7 +108,15 @@ def parse(kind: type[Made], value: Any, what: str, *, instead: str) -> Made:
         raise UserError(
             f"{what} is not valid at {problem.where}: {problem.message}.", instead=instead
         )
-    return _adapter(kind).validate_python(value)
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        # For jsonschema 1e30 is an integer; pydantic does not make one of it.
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the top level"
+        raise UserError(
+            f"{what} is not valid at {where}: {first['msg']}.", instead=instead
+        ) from error
 
 
 def read(kind: type[Made], path: str, what: str, *, instead: str) -> Made:

@@ -17,6 +17,7 @@ import torch
 from rules_executorch.action.progress import Progress
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.build import PREFIX
+from rules_executorch.lower.calibration_source import CalibrationSource, FileSamples, RandomSamples
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -36,12 +37,11 @@ class Calibration:
 
     Attributes:
         samples: keyword arguments of each call.
-        source: for the manifest: `kind` (`file` or `random`), `samples`, and the file's `sha256`
-            or the `seed`.
+        source: for the manifest.
     """
 
     samples: list[dict[str, torch.Tensor]]
-    source: dict[str, Any]
+    source: CalibrationSource
 
 
 def read_calibration(path: str, signature: Signature) -> Calibration:
@@ -92,7 +92,7 @@ def read_calibration(path: str, signature: Signature) -> Calibration:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     samples = [{name: tensors[name][i] for name in sorted(names)} for i in range(count)]
-    return Calibration(samples, {"kind": "file", "samples": count, "sha256": digest})
+    return Calibration(samples, FileSamples(count, digest))
 
 
 def random_calibration(signature: Signature) -> Calibration:
@@ -120,7 +120,7 @@ def random_calibration(signature: Signature) -> Calibration:
 
     inputs = [(n, d, [lengths.get(i, i) for i in s]) for n, d, s in _inputs(signature)]
     samples = [{name: make(name, d, s) for name, d, s in inputs} for _ in range(RANDOM_SAMPLES)]
-    return Calibration(samples, {"kind": "random", "samples": RANDOM_SAMPLES, "seed": _SEED})
+    return Calibration(samples, RandomSamples(RANDOM_SAMPLES, _SEED))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ from rules_executorch.lower.calibrate import (
     random_calibration,
     read_calibration,
 )
+from rules_executorch.lower.calibration_source import CalibrationSource
 from rules_executorch.lower.delegate_progress import watched_delegates
 from rules_executorch.lower.external_data import (
     move_delegates_data,
@@ -34,7 +35,8 @@ from rules_executorch.lower.external_data import (
     write_data,
 )
 from rules_executorch.program.delegation import Delegation, copies, count_delegation
-from rules_executorch.program.inspect import ProgramInfo, inspect_program
+from rules_executorch.program.info import ProgramInfo
+from rules_executorch.program.inspect import inspect_program
 from rules_executorch.program.operator_libraries import load_llm_operators
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class Lowered:
     delegation: dict[str, Delegation]
     tied_copies: dict[str, list[str]]
     patches: compat.Report
-    calibration: dict[str, Any] | None = None
+    calibration: CalibrationSource | None = None
     layers: tuple[dict[str, str], dict[str, str]] | None = None
 
 

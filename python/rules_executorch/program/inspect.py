@@ -14,6 +14,7 @@ from executorch.exir import schema
 from executorch.exir.scalar_type import ScalarType
 
 from rules_executorch.common.text import size_text
+from rules_executorch.program.info import MethodInfo, ProgramInfo, TensorInfo
 from rules_executorch.program.pte import open_program
 from rules_executorch.program.runner_contract import LISTS
 
@@ -46,53 +47,6 @@ ITEM_BYTES = {
     "bfloat16": 2,
 }
 """Bytes of an element, by dtype."""
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorInfo:
-    """An input or output: dtype, shape, and whether the shape is an upper bound."""
-
-    dtype: str
-    shape: list[int]
-    dynamic: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class MethodInfo:
-    """One method that computes something.
-
-    Attributes:
-        inputs, outputs: in the order of the call.
-        delegates: backend, as the runtime names it, to the number of delegates.
-        operators: operator to the number of calls of its kernel.
-        planned_bytes: size of each memory arena that the caller provides.
-    """
-
-    inputs: list[TensorInfo]
-    outputs: list[TensorInfo]
-    delegates: dict[str, int]
-    operators: dict[str, int]
-    planned_bytes: list[int]
-
-
-@dataclasses.dataclass(frozen=True)
-class ProgramInfo:
-    """A whole program.
-
-    Attributes:
-        methods: by name.
-        constants: constant methods and their values.
-        sizes: bytes of the `file`, of the `program` proper (the flatbuffer), and of the segments
-            by what they hold: `constants`, `delegates`, `named_data`, `mutable_data`.
-    """
-
-    methods: dict[str, MethodInfo]
-    constants: dict[str, Any]
-    sizes: dict[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries and lists."""
-        return dataclasses.asdict(self)
 
 
 def inspect_program(path: str) -> ProgramInfo:

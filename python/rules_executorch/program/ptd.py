@@ -20,6 +20,7 @@ from executorch.extension.flat_tensor.serialize.serialize import (
 )
 
 from rules_executorch.common.errors import UserError
+from rules_executorch.program.info import DataTensor
 from rules_executorch.program.inspect import dtype_name
 from rules_executorch.program.pte import OpenedProgram, open_program
 
@@ -30,24 +31,6 @@ _AGAIN = "Give the .ptd that executorch_lower writes, or build it again."
 _BY_CONTENT = ("VulkanBackend", "XnnpackBackend")
 _DIGEST = re.compile(rb"(?<![0-9a-z_])(?:scale_)?[0-9a-f]{64}(?![0-9a-f])")
 _NAMED = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class DataTensor:
-    """One entry of a data file.
-
-    Attributes:
-        name: the parameter's, or the key that a delegate asks for.
-        dtype, shape: of a parameter; None of what a delegate packed.
-        bytes: size.
-        segment: index of the segment that holds it; equal contents share one.
-    """
-
-    name: str
-    dtype: str | None
-    shape: list[int] | None
-    bytes: int
-    segment: int
 
 
 @dataclasses.dataclass(frozen=True)

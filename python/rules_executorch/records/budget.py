@@ -5,10 +5,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import fnmatch
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rules_executorch.common.text import size_text
+
+if TYPE_CHECKING:
+    from rules_executorch.records.manifest import ExportEntry, Manifest, Method
 
 # The runtime registers them itself, whatever kernels an app links: kernels/prim_ops of ExecuTorch.
 PRIM_OPERATORS = (
@@ -57,11 +60,11 @@ class Check:
     problem: str | None
 
 
-def check_budget(manifest: Mapping[str, Any], budget: Budget) -> list[Check]:
+def check_budget(manifest: Manifest, budget: Budget) -> list[Check]:
     """Compares a program with a budget.
 
     Args:
-        manifest: of the program; see `manifest.schema.json`.
+        manifest: of the program.
         budget: the limits.
 
     Returns:
@@ -73,7 +76,7 @@ def check_budget(manifest: Mapping[str, Any], budget: Budget) -> list[Check]:
     if budget.max_planned_bytes is not None:
         checks.append(_planned_bytes(manifest, budget.max_planned_bytes))
     if budget.min_delegated_share is not None:
-        for name, method in manifest["methods"].items():
+        for name, method in manifest.methods.items():
             checks.append(_delegated_share(name, method, budget.min_delegated_share))
     if budget.allowed_operators is not None:
         checks.append(_operators(manifest, budget.allowed_operators, budget.device))
@@ -101,12 +104,12 @@ def _over(found: int, limit: int) -> str:
     return f"{_bytes(found - limit)} more than the {limit} it may have"
 
 
-def _program_bytes(manifest: Mapping[str, Any], limit: int) -> Check:
-    data = manifest["data"]["bytes"] if manifest["data"] else 0
-    found = manifest["program"]["bytes"] + data
+def _program_bytes(manifest: Manifest, limit: int) -> Check:
+    data = manifest.data.bytes if manifest.data else 0
+    found = manifest.program.bytes + data
     problem = None
     if found > limit:
-        parts = {name: size for name, size in manifest["sizes"].items() if name != "file" and size}
+        parts = {name: size for name, size in manifest.sizes.items() if name != "file" and size}
         if data:
             parts["data file"] = data
         largest = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
@@ -119,83 +122,81 @@ def _program_bytes(manifest: Mapping[str, Any], limit: int) -> Check:
     return Check("program bytes", str(found), f"at most {limit}", problem)
 
 
-def _layers(manifest: Mapping[str, Any]) -> str:
-    layers = manifest["largest_layers"]
+def _layers(manifest: Manifest) -> str:
+    layers = manifest.largest_layers
     if not layers:
         return ""
-    named = ", ".join(f"{layer['layer']} {size_text(layer['bytes'])}" for layer in layers)
+    named = ", ".join(f"{layer.layer} {size_text(layer.bytes)}" for layer in layers)
     return f"The largest layers, by their weights as exported: {named}. "
 
 
-def _stored(manifest: Mapping[str, Any]) -> str:
+def _stored(manifest: Manifest) -> str:
     """What takes more room in the program than it has to."""
     notes = []
-    for tied in manifest["tied"]:
-        if len(tied["stored_in"]) > 1:
-            names = " and ".join(tied["names"])
-            notes.append(f"{names} are one matrix, stored {len(tied['stored_in'])} times. ")
-    skipped = (manifest["quantization"] or {}).get("skipped")
-    if skipped:
-        notes.append(f"Not quantized: {_few(sorted(skipped))}. ")
+    for tied in manifest.tied:
+        if len(tied.stored_in) > 1:
+            names = " and ".join(tied.names)
+            notes.append(f"{names} are one matrix, stored {len(tied.stored_in)} times. ")
+    if manifest.quantization and manifest.quantization.skipped:
+        notes.append(f"Not quantized: {_few(sorted(manifest.quantization.skipped))}. ")
     return "".join(notes)
 
 
-def _smaller(manifest: Mapping[str, Any]) -> str:
-    if not manifest["export"]["cache"]:
+def _smaller(manifest: Manifest) -> str:
+    if not manifest.export.cache:
         return "a smaller model"
-    if manifest["quantization"]:
+    if manifest.quantization:
         return "an export with weights of fewer bits"
     return 'an export with quantization, for example quantization = "8da4w"'
 
 
-def _planned_bytes(manifest: Mapping[str, Any], limit: int) -> Check:
-    planned = {name: sum(method["planned_bytes"]) for name, method in manifest["methods"].items()}
+def _planned_bytes(manifest: Manifest, limit: int) -> Check:
+    planned = {name: sum(method.planned_bytes) for name, method in manifest.methods.items()}
     worst = max(planned, key=lambda name: (planned[name], name))
     found = planned[worst]
     problem = None
     if found > limit:
-        export = manifest["export"]
-        cache = export["cache"]
+        export = manifest.export
+        cache = export.cache
         held = (
-            f"The cache of {cache['max_cache_len']} positions takes {size_text(cache['bytes'])} of "
-            "it. "
+            f"The cache of {cache.max_cache_len} positions takes {size_text(cache.bytes)} of it. "
             if cache
             else ""
         )
         problem = (
             f"The method {worst} plans {_bytes(found)} of memory: {_over(found, limit)}. {held}"
-            f"{_tensors(manifest['methods'][worst])}"
+            f"{_tensors(manifest.methods[worst])}"
             f"max_planned_bytes = {found} would pass, or an export {_smaller_inputs(export)}."
         )
     return Check(f"planned bytes of {worst}", str(found), f"at most {limit}", problem)
 
 
-def _tensors(method: Mapping[str, Any]) -> str:
-    tensors = method["largest_tensors"]
+def _tensors(method: Method) -> str:
+    tensors = method.largest_tensors
     if not tensors:
         return ""
     named = ", ".join(
-        f"{tensor['operator']}{' in ' + tensor['layer'] if tensor['layer'] else ''} "
-        f"{size_text(tensor['bytes'])}"
+        f"{tensor.operator}{' in ' + tensor.layer if tensor.layer else ''} "
+        f"{size_text(tensor.bytes)}"
         for tensor in tensors
     )
     return f"Where it needs most, the largest tensors are those of {named}. "
 
 
-def _smaller_inputs(export: Mapping[str, Any]) -> str:
-    if export["cache"]:
+def _smaller_inputs(export: ExportEntry) -> str:
+    if export.cache:
         return (
-            f"that takes fewer tokens at once (max_seq_len is {export['max_seq_len']}) or has a "
+            f"that takes fewer tokens at once (max_seq_len is {export.max_seq_len}) or has a "
             "shorter cache"
         )
-    if export["options"].get("image_size"):
-        return f"of smaller images (image_size is {export['options']['image_size']})"
-    return f"that takes fewer tokens (max_seq_len is {export['max_seq_len']})"
+    if export.options.image_size:
+        return f"of smaller images (image_size is {export.options.image_size})"
+    return f"that takes fewer tokens (max_seq_len is {export.max_seq_len})"
 
 
-def _delegated_share(name: str, method: Mapping[str, Any], limit: float) -> Check:
-    inside = sum(method["delegation"]["delegated"].values())
-    left = method["delegation"]["undelegated"]
+def _delegated_share(name: str, method: Method, limit: float) -> Check:
+    inside = sum(method.delegation.delegated.values())
+    left = method.delegation.undelegated
     total = inside + sum(left.values())
     share = inside / total if total else 0.0
     problem = None
@@ -219,12 +220,12 @@ def _delegated_share(name: str, method: Mapping[str, Any], limit: float) -> Chec
     return Check(f"delegated share of {name}", f"{share:.4f}", f"at least {limit:g}", problem)
 
 
-def _operators(manifest: Mapping[str, Any], allowed: Sequence[str], device: str | None) -> Check:
+def _operators(manifest: Manifest, allowed: Sequence[str], device: str | None) -> Check:
     patterns = [*PRIM_OPERATORS, *allowed]
     missing: collections.Counter[str] = collections.Counter()
     names = set()
-    for method in manifest["methods"].values():
-        for operator, count in method["operators"].items():
+    for method in manifest.methods.values():
+        for operator, count in method.operators.items():
             names.add(operator)
             if not any(fnmatch.fnmatchcase(operator, pattern) for pattern in patterns):
                 missing[operator] += count

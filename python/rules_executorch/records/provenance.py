@@ -6,11 +6,13 @@ signed here; a release signs it. It has no time, so the same inputs give the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rules_executorch.records.installed_packages import Package
+    from rules_executorch.records.manifest import FileEntry, Manifest
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
@@ -21,10 +23,10 @@ def make_provenance(
     name: str,
     target: str,
     builder: str,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     model_url: str | None,
     packages: Sequence[Package],
-    data: Sequence[Mapping[str, Any]] = (),
+    data: Sequence[FileEntry] = (),
 ) -> dict[str, Any]:
     """The statement of one program.
 
@@ -35,16 +37,16 @@ def make_provenance(
         manifest: of the program.
         model_url: package URL of the model, or None.
         packages: that compiled the program.
-        data: further outputs as manifest entries: name, bytes, sha256.
+        data: further outputs.
     """
-    program = manifest["program"]
-    weights = [_resource(entry, model_url) for entry in manifest["inputs"]["weights"]]
-    others = [_resource(manifest["inputs"][key], None) for key in ("config", "exported")]
+    program, inputs = manifest.program, manifest.inputs
+    weights = [_resource(entry, model_url) for entry in inputs.weights]
+    others = [_resource(entry, None) for entry in (inputs.config, inputs.exported)]
     return {
         "_type": STATEMENT,
         "subject": [
-            {"name": f"{name}.pte", "digest": {"sha256": program["sha256"]}},
-            *({"name": entry["name"], "digest": {"sha256": entry["sha256"]}} for entry in data),
+            {"name": f"{name}.pte", "digest": {"sha256": program.sha256}},
+            *({"name": entry.name, "digest": {"sha256": entry.sha256}} for entry in data),
         ],
         "predicateType": PREDICATE,
         "predicate": {
@@ -52,19 +54,19 @@ def make_provenance(
                 "buildType": BUILD_TYPE,
                 "externalParameters": {
                     "target": target,
-                    "export": manifest["export"]["options"],
-                    "lower": manifest["lower"]["options"],
+                    "export": dataclasses.asdict(manifest.export.options),
+                    "lower": dataclasses.asdict(manifest.lower.options),
                 },
-                "internalParameters": {"patches": manifest["lower"]["patches"]},
+                "internalParameters": {"patches": dataclasses.asdict(manifest.lower.patches)},
                 "resolvedDependencies": [*weights, *others, *map(_package, packages)],
             },
-            "runDetails": {"builder": {"id": builder, "version": dict(manifest["versions"])}},
+            "runDetails": {"builder": {"id": builder, "version": dict(manifest.versions)}},
         },
     }
 
 
-def _resource(entry: Mapping[str, Any], url: str | None) -> dict[str, Any]:
-    resource = {"name": entry["name"], "digest": {"sha256": entry["sha256"]}}
+def _resource(entry: FileEntry, url: str | None) -> dict[str, Any]:
+    resource = {"name": entry.name, "digest": {"sha256": entry.sha256}}
     return {"uri": url, **resource} if url else resource
 
 

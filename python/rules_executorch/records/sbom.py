@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rules_executorch.checkpoint.license import Source
     from rules_executorch.checkpoint.model_card import ModelCard
     from rules_executorch.records.installed_packages import Package
+    from rules_executorch.records.manifest import FileEntry, Manifest
 
 _PREFIX = "rules_executorch:"
 
@@ -53,8 +54,7 @@ class Origin:
 
 def make_sbom(
     name: str,
-    manifest: Mapping[str, Any],
-    description: Mapping[str, Any],
+    manifest: Manifest,
     origin: Origin,
     packages: Sequence[Package],
 ) -> dict[str, Any]:
@@ -63,7 +63,6 @@ def make_sbom(
     Args:
         name: of the program.
         manifest: of the program.
-        description: model.json of its model.
         origin: of its model.
         packages: that compiled it.
 
@@ -81,7 +80,7 @@ def make_sbom(
 
     program = _program(name, manifest)
     model = _model(manifest, origin)
-    files = [_file(entry) for entry in manifest["inputs"]["weights"]]
+    files = [_file(entry) for entry in manifest.inputs.weights]
     bases = [_base(base) for base in origin.card.base_models]
     datasets = [_dataset(dataset) for dataset in origin.card.datasets]
     compilers = [_package(package) for package in packages]
@@ -103,7 +102,7 @@ def make_sbom(
     value = json.loads(JsonV1Dot6(bom).output_as_string())
 
     model_value = next(c for c in value["components"] if c["bom-ref"] == "model")
-    model_value["modelCard"] = _model_card(manifest, description, origin)
+    model_value["modelCard"] = _model_card(manifest, origin)
     # The library fills in the time and a random number.
     value["metadata"].pop("timestamp", None)
     value.pop("serialNumber", None)
@@ -163,41 +162,41 @@ def _licenses(card: ModelCard, declared: str | None) -> list[Any]:
     return found
 
 
-def _program(name: str, manifest: Mapping[str, Any]) -> Component:
+def _program(name: str, manifest: Manifest) -> Component:
     from cyclonedx.model.component import Component, ComponentType
 
-    quantization = manifest["quantization"]
-    data = manifest["data"]
+    quantization = manifest.quantization
+    data = manifest.data
     return Component(
         components=[_data(f"{name}.ptd", data)] if data else None,
         type=ComponentType.MACHINE_LEARNING_MODEL,
         name=f"{name}.pte",
         bom_ref="program",
-        hashes=_hashes(manifest["program"]["sha256"]),
+        hashes=_hashes(manifest.program.sha256),
         properties=_properties(
             {
-                "backend": manifest["lower"]["backend"],
-                "bytes": manifest["program"]["bytes"],
-                "dtype": manifest["export"]["dtype"],
-                "quantization": quantization and quantization["options"]["scheme"],
+                "backend": manifest.lower.backend,
+                "bytes": manifest.program.bytes,
+                "dtype": manifest.export.dtype,
+                "quantization": quantization and quantization.options.scheme,
             }
         ),
     )
 
 
-def _data(name: str, data: Mapping[str, Any]) -> Component:
+def _data(name: str, data: FileEntry) -> Component:
     from cyclonedx.model.component import Component, ComponentType
 
     return Component(
         type=ComponentType.FILE,
         name=name,
         bom_ref="program-data",
-        hashes=_hashes(data["sha256"]),
-        properties=_properties({"bytes": data["bytes"]}),
+        hashes=_hashes(data.sha256),
+        properties=_properties({"bytes": data.bytes}),
     )
 
 
-def _model(manifest: Mapping[str, Any], origin: Origin) -> Component:
+def _model(manifest: Manifest, origin: Origin) -> Component:
     from cyclonedx.model import ExternalReference, ExternalReferenceType, XsUri
     from cyclonedx.model.component import Component, ComponentType
 
@@ -219,22 +218,22 @@ def _model(manifest: Mapping[str, Any], origin: Origin) -> Component:
         external_references=references,
         properties=_properties(
             {
-                "format": manifest["model"]["format"],
-                "parameters": manifest["model"]["parameters"],
+                "format": manifest.model.format,
+                "parameters": manifest.model.parameters,
             }
         ),
     )
 
 
-def _file(entry: Mapping[str, Any]) -> Component:
+def _file(entry: FileEntry) -> Component:
     from cyclonedx.model.component import Component, ComponentType
 
     return Component(
         type=ComponentType.FILE,
-        name=entry["name"],
-        bom_ref=f"file:{entry['name']}",
-        hashes=_hashes(entry["sha256"]),
-        properties=_properties({"bytes": entry["bytes"]}),
+        name=entry.name,
+        bom_ref=f"file:{entry.name}",
+        hashes=_hashes(entry.sha256),
+        properties=_properties({"bytes": entry.bytes}),
     )
 
 
@@ -293,16 +292,12 @@ def _package(package: Package) -> Component:
     )
 
 
-def _model_card(
-    manifest: Mapping[str, Any], description: Mapping[str, Any], origin: Origin
-) -> dict[str, Any]:
+def _model_card(manifest: Manifest, origin: Origin) -> dict[str, Any]:
     parameters: dict[str, Any] = {
-        "task": manifest["model"]["task"],
-        "architectureFamily": manifest["model"]["model_type"],
+        "task": manifest.model.task,
+        "architectureFamily": manifest.model.model_type,
+        "modelArchitecture": manifest.model.architecture,
     }
-    architecture = manifest["model"]["architecture"] or description.get("architecture")
-    if architecture:
-        parameters["modelArchitecture"] = architecture
     if origin.card.datasets:
         parameters["datasets"] = [{"ref": f"dataset:{name}"} for name in origin.card.datasets]
     return {"bom-ref": "model-card", "modelParameters": parameters}

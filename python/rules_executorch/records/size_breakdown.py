@@ -7,8 +7,9 @@ Rests on the tensor specs that ExecuTorch's memory planning leaves in the graph
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from executorch.exir.delegate import executorch_call_delegate
@@ -16,6 +17,7 @@ from executorch.exir.tensor import TensorSpec
 
 from rules_executorch.export.build import PREFIX
 from rules_executorch.export.quantize import SCHEMES
+from rules_executorch.records.manifest import LargeLayer, LargeTensor
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
 LISTED = 5
 
 
-def largest_layers(signature: Signature) -> list[dict[str, Any]]:
+def largest_layers(signature: Signature) -> list[LargeLayer]:
     """The layers with most weights, largest first.
 
     Args:
         signature: of the export.
 
     Returns:
-        `layer`, its name in the model, and `bytes` of its weights as they are exported: a backend
-        may store them otherwise. A tied weight counts for the layer that it is named after.
+        Layers with the bytes of their weights as they are exported: a backend may store them
+        otherwise. A tied weight counts for the layer that it is named after.
     """
     layers: collections.Counter[str] = collections.Counter()
     for tensor in signature.parameters:
@@ -43,42 +45,42 @@ def largest_layers(signature: Signature) -> list[dict[str, Any]]:
         bits = SCHEMES[weight.scheme].bits * math.prod(weight.shape)
         layers[_layer(weight.name)] += -(-bits // 8)
     largest = sorted(layers.items(), key=lambda layer: (-layer[1], layer[0]))
-    return [{"layer": name, "bytes": size} for name, size in largest[:LISTED]]
+    return [LargeLayer(name, size) for name, size in largest[:LISTED]]
 
 
 def _layer(weight: str) -> str:
     return weight.rpartition(".")[0] or weight
 
 
-def largest_tensors(program: ExportedProgram) -> list[dict[str, Any]]:
+def largest_tensors(program: ExportedProgram) -> list[LargeTensor]:
     """The tensors that take most at the step of a method that needs most memory, largest first.
 
     Args:
         program: of a method, with its memory planned.
 
     Returns:
-        `bytes`, `operator`, which writes the tensor, and `layer`, in whose code it is called; empty
-        where a pass that made it did not say. A delegate is an operator too, `delegate`.
+        Tensors with what writes them and in whose code that is called, which is empty where a pass
+        that made it did not say. A delegate is an operator too, `delegate`.
     """
     planned = _planned(program)
     change: collections.Counter[int] = collections.Counter()
     for (_, _, first, last), tensor in planned.items():
-        change[first] += tensor["bytes"]
-        change[last + 1] -= tensor["bytes"]
+        change[first] += tensor.bytes
+        change[last + 1] -= tensor.bytes
     held, most, at = 0, 0, 0
     for step in sorted(change):
         held += change[step]
         if held > most:
             most, at = held, step
     live = [tensor for (_, _, first, last), tensor in planned.items() if first <= at <= last]
-    live.sort(key=lambda tensor: (-tensor["bytes"], tensor["layer"], tensor["operator"]))
+    live.sort(key=lambda tensor: (-tensor.bytes, tensor.layer, tensor.operator))
     return live[:LISTED]
 
 
-def _planned(program: ExportedProgram) -> dict[tuple[int, int, int, int], dict[str, Any]]:
+def _planned(program: ExportedProgram) -> dict[tuple[int, int, int, int], LargeTensor]:
     """Tensors by arena, offset, and first and last step; views of one are that one."""
     buffers = program.graph_signature.inputs_to_buffers
-    planned: dict[tuple[int, int, int, int], dict[str, Any]] = {}
+    planned: dict[tuple[int, int, int, int], LargeTensor] = {}
     for node in program.graph.nodes:
         spec = node.meta.get("spec")
         specs = spec if isinstance(spec, list | tuple) else [spec]
@@ -87,12 +89,12 @@ def _planned(program: ExportedProgram) -> dict[tuple[int, int, int, int], dict[s
                 continue
             place = (tensor.mem_id, tensor.mem_offset, *tensor.lifetime)
             operator = _operator(node)
-            found = planned.setdefault(
-                place, {"bytes": tensor.allocated_memory, "operator": "", "layer": ""}
-            )
-            if operator and not found["operator"]:
-                found["operator"] = operator
-                found["layer"] = buffers.get(node.name) or _called_in(_source(node, index))
+            found = planned.get(place)
+            if found is None:
+                found = planned[place] = LargeTensor(tensor.allocated_memory, "", "")
+            if operator and not found.operator:
+                layer = buffers.get(node.name) or _called_in(_source(node, index))
+                planned[place] = dataclasses.replace(found, operator=operator, layer=layer)
     return planned
 
 

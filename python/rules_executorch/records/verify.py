@@ -6,7 +6,6 @@ that its members would be written as, so that nothing can hide in headers or pad
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -14,18 +13,17 @@ import re
 import shutil
 import tarfile
 from collections.abc import Generator, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
 from rules_executorch.program.compare.files import sha256
 from rules_executorch.records.archive import SUMS, is_member_name, write_archive
+from rules_executorch.records.manifest import DataEntry, Manifest
 
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 _MAX_MEMBERS = 100_000
-_OF_THE_GRAPH = ("delegation", "largest_tensors")
-"""What a manifest says of a method that its program does not hold."""
 _ANEW = "Get the archive again from where it was published, and compare the digest given there."
 
 
@@ -160,19 +158,20 @@ def _form(archive: str, root: Path) -> Iterator[str]:
 
 def _program(program: Path) -> Iterator[str]:
     folder = program.parent
-    manifest = _json(folder / "manifest.json")
-    if isinstance(manifest, str):
-        yield manifest
+    value = _json(folder / "manifest.json")
+    if isinstance(value, str):
+        yield value
         return
-    problem = _schema_problem(manifest)
-    if problem:
-        yield f"manifest.json is not a manifest of this version: {problem}."
+    try:
+        manifest = schema.parse(Manifest, value, "manifest.json", instead=_ANEW)
+    except UserError as error:
+        yield error.what
         return
     digest = sha256(str(program))
-    if manifest["program"]["sha256"] != digest:
+    if manifest.program.sha256 != digest:
         yield "model.pte is not the program that manifest.json describes: the digests differ."
     yield from _inspected(program, manifest)
-    data = yield from _data(program, manifest["data"])
+    data = yield from _data(program, manifest.data)
     yield from _subjects(folder, digest)
     if data and data not in _digests(_json(folder / "provenance.json"), "sha256"):
         yield "provenance.json is about other data: no subject of it has the digest of model.ptd."
@@ -189,40 +188,25 @@ def _json(path: Path) -> Any:
     return value if isinstance(value, dict) else f"{path.name} is not a JSON object."
 
 
-def _schema_problem(manifest: dict[str, Any]) -> str | None:
-    import jsonschema
-
-    schema = resources.files("rules_executorch").joinpath("schema/manifest.schema.json")
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    error = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
-    return f"at {error.json_path}, {error.message[:300]}" if error else None
-
-
-def _inspected(program: Path, manifest: dict[str, Any]) -> Iterator[str]:
+def _inspected(program: Path, manifest: Manifest) -> Iterator[str]:
     from rules_executorch.program.inspect import inspect_program
 
     try:
-        info = inspect_program(str(program)).to_json()
+        real = inspect_program(str(program))
     except UserError as error:
         yield f"model.pte: {error.what}"
         return
-    stated = {
-        "constant_methods": manifest["constant_methods"],
-        "sizes": manifest["sizes"],
-        "methods": {
-            name: {key: value for key, value in method.items() if key not in _OF_THE_GRAPH}
-            for name, method in manifest["methods"].items()
-        },
+    same = {
+        "constant methods": real.constants == manifest.constant_methods,
+        "sizes": real.sizes == manifest.sizes,
+        "methods": real.methods == {name: m.info for name, m in manifest.methods.items()},
     }
-    real = {"constant_methods": info["constants"], "sizes": info["sizes"]}
-    real["methods"] = info["methods"]
-    for key, value in stated.items():
-        # Through JSON, so that tuples become lists.
-        if json.loads(json.dumps(real[key])) != value:
-            yield f"model.pte does not have the {key.replace('_', ' ')} that manifest.json says."
+    for what, right in same.items():
+        if not right:
+            yield f"model.pte does not have the {what} that manifest.json says."
 
 
-def _data(program: Path, stated: dict[str, Any] | None) -> Generator[str, None, str | None]:
+def _data(program: Path, stated: DataEntry | None) -> Generator[str, None, str | None]:
     """The data file against the manifest and the program; returns its digest if there is one."""
     from rules_executorch.program.ptd import check_data, inspect_data
 
@@ -235,10 +219,10 @@ def _data(program: Path, stated: dict[str, Any] | None) -> Generator[str, None, 
         yield "model.ptd is missing: manifest.json says that the program's weights are in it."
         return None
     digest = sha256(str(path))
-    if stated["sha256"] != digest:
+    if stated.sha256 != digest:
         yield "model.ptd is not the data that manifest.json describes: the digests differ."
     try:
-        if [dataclasses.asdict(tensor) for tensor in inspect_data(str(path))] != stated["tensors"]:
+        if inspect_data(str(path)) != stated.tensors:
             yield "model.ptd does not have the tensors that manifest.json says."
         check_data(str(program), str(path))
     except UserError as error:

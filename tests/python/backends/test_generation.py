@@ -10,7 +10,7 @@ import pytest
 import tiny_programs
 
 from rules_executorch.lower.pipeline import Lowered
-from rules_executorch.program.inspect import TensorInfo
+from rules_executorch.program.info import TensorInfo
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 from rules_executorch.backends import find_backend
 from rules_executorch.common.errors import UserError
 from rules_executorch.lower.calibrate import RANDOM_SAMPLES, read_calibration
-from rules_executorch.program.inspect import TensorInfo
+from rules_executorch.lower.calibration_source import FileSamples, RandomSamples
+from rules_executorch.program.info import TensorInfo
 
 ETHOS_U = ("ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u85-256")
 
@@ -41,7 +42,7 @@ def test_ethos_u(resnet: tiny_programs.Exported, tmp_path: Path, target: str) ->
     blocks = _vela_blocks(blob)
     assert list(blocks)[0] == "vela_bin_stream" and list(blocks)[-1] == "vela_end_stream"
     assert len(blocks["cmd_data"]) > 100 and len(blocks["weight_data"]) > 1000
-    assert lowered.calibration == {"kind": "random", "samples": RANDOM_SAMPLES, "seed": 0}
+    assert lowered.calibration == RandomSamples(RANDOM_SAMPLES, seed=0)
     if target == ETHOS_U[0]:
         other = tmp_path / "again.pte"
         options = {"target": target}
@@ -93,8 +94,8 @@ def test_calibration_data_change_the_program(
     calibration = read_calibration(samples, resnet.signature)
     options = {"scheme": "int8"}
     lowered, _ = tiny_programs.lower(resnet, path, "tosa", options, calibration)
-    assert lowered.calibration["kind"] == "file" and lowered.calibration["samples"] == 5
-    assert len(lowered.calibration["sha256"]) == 64
+    assert isinstance(lowered.calibration, FileSamples) and lowered.calibration.samples == 5
+    assert len(lowered.calibration.sha256) == 64
     other = tmp_path / "random.pte"
     tiny_programs.lower(resnet, other, "tosa", options)
     assert path.read_bytes() != other.read_bytes()

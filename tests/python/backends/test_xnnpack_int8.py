@@ -16,6 +16,7 @@ from rules_executorch.common.errors import UserError
 from rules_executorch.export.pt2 import read_program
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.calibrate import quantize_program, random_calibration, read_calibration
+from rules_executorch.lower.calibration_source import FileSamples
 from rules_executorch.lower.options import LowerOptions
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
@@ -54,7 +55,7 @@ def test_calibrated(resnet: tiny_programs.Exported, images: str, tmp_path: Path)
     path, options = tmp_path / "model.pte", {"scheme": "int8"}
     calibration = read_calibration(images, resnet.signature)
     lowered, info = tiny_programs.lower(resnet, path, "xnnpack", options, calibration)
-    assert lowered.calibration["kind"] == "file" and lowered.calibration["samples"] == 5
+    assert isinstance(lowered.calibration, FileSamples) and lowered.calibration.samples == 5
     layers, skipped = lowered.layers
     assert layers.pop("classifier.1") == "linear"
     assert set(layers.values()) == {"conv2d"} and len(layers) == 6

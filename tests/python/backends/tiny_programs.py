@@ -36,7 +36,7 @@ from rules_executorch.lower.calibrate import Calibration  # noqa: E402
 from rules_executorch.lower.constant_methods import constant_methods  # noqa: E402
 from rules_executorch.lower.options import LowerOptions  # noqa: E402
 from rules_executorch.lower.pipeline import Lowered  # noqa: E402
-from rules_executorch.program.inspect import ProgramInfo  # noqa: E402
+from rules_executorch.program.info import ProgramInfo  # noqa: E402
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -48,6 +48,7 @@ def test_a_value_becomes_its_type_and_back() -> None:
         ({"inner": [{"size": 0}]}, "inner.0.size: 0 is less than the minimum of 1. Mend it."),
         ({"inner": [{"size": True}]}, "inner.0.size: True is not of type 'integer'"),
         ({"inner": [], "maybe": {"size": 1, "colour": 2}}, "maybe: .*'colour' was unexpected"),
+        ({"inner": [{"size": 1e30}]}, "not valid at inner.0.size: Unable to parse .*maximum size"),
         ({"inner": [], "other": 1}, "top level: .*'other' was unexpected"),
     ],
 )

@@ -16,6 +16,7 @@ from conftest import DESCRIPTION, Built, Checkpoint
 import rules_executorch
 from rules_executorch.checkpoint import description
 from rules_executorch.checkpoint.weights import open_weights
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
 from rules_executorch.export.generation import export_model
 from rules_executorch.export.options import ExportOptions
@@ -24,7 +25,8 @@ from rules_executorch.export.signature import read_signature
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
-from rules_executorch.records import manifest
+from rules_executorch.records.describe import Inputs, make_manifest
+from rules_executorch.records.report import render_report
 
 MAIN = Path(rules_executorch.__file__).parents[1] / "main.py"
 
@@ -71,8 +73,8 @@ def test_same_bytes_from_another_process(elsewhere: Path, llama_xnnpack: Built) 
 
 def test_same_manifest_from_another_process(elsewhere: Path, llama_xnnpack: Built) -> None:
     checkpoint = llama_xnnpack.checkpoint
-    made = manifest.make_manifest(
-        manifest.Inputs(
+    made = make_manifest(
+        Inputs(
             checkpoint.config_path,
             llama_xnnpack.exported_path,
             [checkpoint.weights_path],
@@ -84,8 +86,8 @@ def test_same_manifest_from_another_process(elsewhere: Path, llama_xnnpack: Buil
         llama_xnnpack.lowered,
         inspect_program(llama_xnnpack.path),
     )
-    assert json.loads((elsewhere / "m.json").read_text()) == json.loads(json.dumps(made))
-    assert (elsewhere / "r.md").read_text() == manifest.render_report(made)
+    assert json.loads((elsewhere / "m.json").read_text()) == schema.to_json(made)
+    assert (elsewhere / "r.md").read_text() == render_report(made)
 
 
 def test_no_place_and_no_moment_is_in_the_file(llama_xnnpack: Built) -> None:

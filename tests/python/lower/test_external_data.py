@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -25,8 +24,10 @@ from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.compare.files import compare_files
 from rules_executorch.program.ptd import check_data, inspect_data, open_data, render
 from rules_executorch.records.archive import write_release
-from rules_executorch.records.manifest import Inputs, make_manifest, render_report
+from rules_executorch.records.describe import Inputs, make_manifest
+from rules_executorch.records.manifest import FileEntry, Manifest, Tied
 from rules_executorch.records.provenance import make_provenance
+from rules_executorch.records.report import render_report
 from rules_executorch.records.verify import verify_release
 from rules_executorch.run.parity import RuntimeProgram
 
@@ -236,7 +237,7 @@ def test_inspect_shows_a_data_file(llama_split: Split, capsys: pytest.CaptureFix
 
 
 @pytest.fixture(scope="module")
-def manifest(llama_split: Split) -> dict[str, Any]:
+def manifest(llama_split: Split) -> Manifest:
     built = llama_split.built
     return make_manifest(
         Inputs(
@@ -254,26 +255,25 @@ def manifest(llama_split: Split) -> dict[str, Any]:
     )
 
 
-def test_the_manifest_lists_the_data(manifest: dict[str, Any], llama_split: Split) -> None:
-    data = manifest["data"]
-    assert data["name"] == "program.ptd" and data["sha256"] == llama_split.digest()
-    assert data["bytes"] == Path(llama_split.data).stat().st_size
-    (embedding,) = (tensor for tensor in data["tensors"] if tensor["name"] == EMBEDDING)
-    assert embedding["shape"] == [320, 64] and embedding["bytes"] == EMBEDDING_BYTES
-    assert manifest["tied"] == [
-        {"names": ["model.embed_tokens.weight", "lm_head.weight"], "stored_in": ["data"]}
-    ]
+def test_the_manifest_lists_the_data(manifest: Manifest, llama_split: Split) -> None:
+    data = manifest.data
+    assert data is not None
+    assert data.name == "program.ptd" and data.sha256 == llama_split.digest()
+    assert data.bytes == Path(llama_split.data).stat().st_size
+    (embedding,) = (tensor for tensor in data.tensors if tensor.name == EMBEDDING)
+    assert embedding.shape == [320, 64] and embedding.bytes == EMBEDDING_BYTES
+    assert manifest.tied == [Tied(["model.embed_tokens.weight", "lm_head.weight"], ["data"])]
     report = render_report(manifest)
     assert "21 tensors are in the data file" in report and "stored once (data)" in report
     assert f"`{llama_split.digest()[:16]}`" in report
 
 
 def test_a_release_is_verified_with_its_data(
-    workspace: Path, manifest: dict[str, Any], llama_split: Split, gemma_split: Split
+    workspace: Path, manifest: Manifest, llama_split: Split, gemma_split: Split
 ) -> None:
-    subjects = [{"name": "tiny.ptd", "sha256": llama_split.digest()}]
+    subjects = [FileEntry("tiny.ptd", 1, llama_split.digest())]
     texts = {
-        "manifest": manifest,
+        "manifest": schema.to_json(manifest),
         "provenance": make_provenance("tiny", "//:tiny", "urn:test", manifest, None, [], subjects),
     }
     folder = workspace / "release"

@@ -13,7 +13,9 @@ from rules_executorch.checkpoint.weights import open_weights
 from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
-from rules_executorch.records.manifest import Inputs, make_manifest, render_report
+from rules_executorch.records.describe import Inputs, make_manifest
+from rules_executorch.records.manifest import QuantizedEntry
+from rules_executorch.records.report import render_report
 from rules_executorch.run.parity import Eager, RuntimeProgram, compare
 
 MATRIX_BYTES = LLAMA["vocab_size"] * LLAMA["hidden_size"] * 4
@@ -73,10 +75,11 @@ def test_embedding_and_layers(workspace: Path, llama: Checkpoint, plain: Built) 
     inputs = Inputs(*paths, [built.checkpoint.weights_path], built.path)
     options = LowerOptions(backend="xnnpack")
     manifest = make_manifest(inputs, built.signature, DESCRIPTION, options, built.lowered, info)
-    found = manifest["quantization"]
-    assert found["untied"] == {"lm_head.weight": "model.embed_tokens.weight"}
-    assert found["quantized"]["model.embed_tokens.weight"] == {"scheme": "4w", "group_size": 32}
-    assert found["quantized"]["lm_head.weight"] == {"scheme": "8da4w", "group_size": 32}
+    found = manifest.quantization
+    assert found is not None
+    assert found.untied == {"lm_head.weight": "model.embed_tokens.weight"}
+    assert found.quantized["model.embed_tokens.weight"] == QuantizedEntry("4w", 32)
+    assert found.quantized["lm_head.weight"] == QuantizedEntry("8da4w", 32)
     assert "one matrix in the checkpoint and two here" in render_report(manifest)
 
 

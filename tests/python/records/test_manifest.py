@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 
-import jsonschema
 import pytest
 from conftest import DESCRIPTION, Built
 
 from rules_executorch.cli import main
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
 from rules_executorch.common.text import size_text
 from rules_executorch.lower.options import LowerOptions
 from rules_executorch.program.inspect import inspect_program
-from rules_executorch.records.manifest import Inputs, file_entry, make_manifest, render_report
+from rules_executorch.records.describe import Inputs, make_manifest
+from rules_executorch.records.manifest import (
+    Manifest,
+    Tied,
+    VocabSize,
+    file_entry,
+    read_manifest,
+)
+from rules_executorch.records.report import render_report
 
 
 @pytest.fixture(scope="module")
-def manifest(llama_xnnpack: Built) -> dict:
+def manifest(llama_xnnpack: Built) -> Manifest:
     checkpoint = llama_xnnpack.checkpoint
     return make_manifest(
         Inputs(
@@ -36,28 +43,25 @@ def manifest(llama_xnnpack: Built) -> dict:
     )
 
 
-def test_manifest_follows_its_schema(manifest: dict) -> None:
-    schema = resources.files("rules_executorch").joinpath("schema/manifest.schema.json")
-    jsonschema.validate(json.loads(json.dumps(manifest)), json.loads(schema.read_text()))
+def test_a_manifest_is_read_as_it_was_written(manifest: Manifest, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    schema.write(str(path), manifest)
+    assert read_manifest(str(path)) == manifest
 
 
-def test_manifest_says_what_went_in_and_came_out(manifest: dict, llama_xnnpack: Built) -> None:
-    assert manifest["program"] == file_entry(llama_xnnpack.path, "program.pte")
-    assert manifest["inputs"]["weights"][0]["name"] == "model.safetensors"
-    assert manifest["vocab_size"] == {"model": 320, "tokenizer": 300}
-    assert manifest["tied"] == [
-        {
-            "names": ["model.embed_tokens.weight", "lm_head.weight"],
-            "stored_in": ["XnnpackBackend", "constants"],
-        }
-    ]
-    forward = manifest["methods"]["forward"]
-    assert forward["delegates"]["XnnpackBackend"] > 0
-    assert "aten::embedding.out" in forward["operators"]
-    assert "/" not in json.dumps(manifest["inputs"])
+def test_manifest_says_what_went_in_and_came_out(manifest: Manifest, llama_xnnpack: Built) -> None:
+    assert manifest.program == file_entry(llama_xnnpack.path, "program.pte")
+    assert manifest.inputs.weights[0].name == "model.safetensors"
+    assert manifest.vocab_size == VocabSize(model=320, tokenizer=300)
+    tied = Tied(["model.embed_tokens.weight", "lm_head.weight"], ["XnnpackBackend", "constants"])
+    assert manifest.tied == [tied]
+    forward = manifest.methods["forward"]
+    assert forward.delegates["XnnpackBackend"] > 0
+    assert "aten::embedding.out" in forward.operators
+    assert "/" not in json.dumps(schema.to_json(manifest.inputs))
 
 
-def test_report_shows_delegation_and_notes(manifest: dict) -> None:
+def test_report_shows_delegation_and_notes(manifest: Manifest) -> None:
     report = render_report(manifest)
     assert "| `aten::linear`" in report
     assert "stored 2 times" in report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,40 +10,19 @@ from typing import Any
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from example_manifest import MANIFEST
 
 from rules_executorch.checkpoint.license import Source, check_license, read_source
 from rules_executorch.checkpoint.model_card import ModelCard, card_of_gguf, front_matter, read_card
 from rules_executorch.cli import main
+from rules_executorch.common import schema
 from rules_executorch.common.errors import UserError
+from rules_executorch.export.options import Quantization
 from rules_executorch.records.installed_packages import Package, compile_packages
+from rules_executorch.records.manifest import DataEntry, QuantizationEntry
 from rules_executorch.records.sbom import Origin, make_sbom
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
-MANIFEST: dict[str, Any] = {
-    "program": {"name": "program.pte", "bytes": 1000, "sha256": "a" * 64},
-    "data": None,
-    "inputs": {
-        "config": {"name": "config.json", "bytes": 10, "sha256": "b" * 64},
-        "exported": {"name": "exported.pt2", "bytes": 20, "sha256": "c" * 64},
-        "weights": [{"name": "model.safetensors", "bytes": 900, "sha256": "d" * 64}],
-    },
-    "versions": {"rules_executorch": "0.1.0", "executorch": "1.5.1", "torch": "2.13.0+cpu"},
-    "model": {
-        "architecture": "LlamaForCausalLM",
-        "model_type": "llama",
-        "task": "text-generation",
-        "license": "apache-2.0",
-        "format": "safetensors",
-        "parameters": 225,
-    },
-    "export": {"dtype": "float32", "options": {"max_cache_len": 64}},
-    "lower": {
-        "backend": "xnnpack",
-        "options": {"backend": "xnnpack"},
-        "patches": {"active": ["quick"], "skipped": {}},
-    },
-    "quantization": None,
-}
 CARD = """---
 license: apache-2.0
 base_model:
@@ -73,7 +52,7 @@ def card(folder: Path, text: str = CARD) -> ModelCard:
 def packages(folder: Path, marker: Any = MARKER) -> list[Package]:
     path = folder / "marker.json"
     path.write_text(json.dumps(marker))
-    return compile_packages(str(path), MANIFEST["versions"])
+    return compile_packages(str(path), MANIFEST.versions)
 
 
 def sbom(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -82,7 +61,7 @@ def sbom(folder: Path, **changes: Any) -> dict[str, Any]:
         | {"card": card(folder)}
         | changes
     )
-    value = make_sbom("tiny_xnnpack", MANIFEST, {}, origin, packages(folder))
+    value = make_sbom("tiny_xnnpack", MANIFEST, origin, packages(folder))
     problem = JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(value))
     assert problem is None, problem
     return value
@@ -182,10 +161,9 @@ def test_a_package_url_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_commands_write_both(tmp_path: Path) -> None:
     inputs = {
-        "manifest": MANIFEST,
+        "manifest": schema.to_json(MANIFEST),
         "marker": MARKER,
         "source": {"repo": "example/tiny", "revision": REVISION},
-        "model-description": {"architecture": "LlamaForCausalLM"},
     }
     for name, value in inputs.items():
         (tmp_path / name).write_text(json.dumps(value))
@@ -193,7 +171,6 @@ def test_commands_write_both(tmp_path: Path) -> None:
     shared = ["--name=tiny_xnnpack"]
     shared += [f"--{name}={tmp_path / name}" for name in ("manifest", "marker", "source")]
     more = [
-        f"--model-description={tmp_path / 'model-description'}",
         "--model-name=tiny",
         f"--readme={tmp_path / 'README.md'}",
     ]
@@ -290,19 +267,20 @@ def test_a_denied_licence(tmp_path: Path) -> None:
 
 
 def test_the_data_file_is_part_of_the_program() -> None:
-    data = {"name": "program.ptd", "bytes": 900, "sha256": "e" * 64, "tensors": []}
-    manifest = MANIFEST | {"data": data}
+    data = DataEntry("program.ptd", 900, "e" * 64, [])
+    manifest = dataclasses.replace(MANIFEST, data=data)
     origin = Origin("tiny", None, None, ModelCard())
-    program = make_sbom("tiny", manifest, {}, origin, [])["metadata"]["component"]
+    program = make_sbom("tiny", manifest, origin, [])["metadata"]["component"]
     (part,) = program["components"]
     assert part["name"] == "tiny.ptd" and part["type"] == "file"
     assert part["hashes"] == [{"alg": "SHA-256", "content": "e" * 64}]
-    bare = make_sbom("tiny", MANIFEST, {}, origin, [])["metadata"]["component"]
+    bare = make_sbom("tiny", MANIFEST, origin, [])["metadata"]["component"]
     assert "components" not in bare
 
 
 def test_quantization_is_stated(tmp_path: Path) -> None:
-    manifest = copy.deepcopy(MANIFEST) | {"quantization": {"options": {"scheme": "8da4w"}}}
+    quantization = QuantizationEntry(Quantization("8da4w"), {}, {}, {})
+    manifest = dataclasses.replace(MANIFEST, quantization=quantization)
     origin = Origin("tiny", None, None, ModelCard())
-    program = make_sbom("tiny", manifest, {}, origin, [])["metadata"]["component"]
+    program = make_sbom("tiny", manifest, origin, [])["metadata"]["component"]
     assert {"name": "rules_executorch:quantization", "value": "8da4w"} in program["properties"]

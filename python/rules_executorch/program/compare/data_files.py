@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rules_executorch.program.compare.data import changed_bytes, few_lines
+from rules_executorch.program.info import DataTensor
 from rules_executorch.program.inspect import ITEM_BYTES
-from rules_executorch.program.ptd import DataTensor, OpenedData, open_data
+from rules_executorch.program.ptd import OpenedData, open_data
 
 
 def compare_data(first: str, second: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import subprocess
 import sys
@@ -11,52 +10,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_manifest import MANIFEST, METHOD
 
 from rules_executorch.cli import main
+from rules_executorch.common import schema
+from rules_executorch.export.options import ExportOptions, Quantization
 from rules_executorch.records.budget import Budget, check_budget
+from rules_executorch.records.manifest import (
+    DataEntry,
+    Delegation,
+    Manifest,
+    Method,
+    QuantizationEntry,
+)
 
-MANIFEST: dict[str, Any] = {
-    "program": {"name": "program.pte", "bytes": 3_000_000, "sha256": "0" * 64},
-    "data": None,
-    "sizes": {"file": 3_000_000, "program": 50_000, "constants": 2_000_000, "delegates": 950_000},
-    "tied": [{"names": ["embed", "head"], "stored_in": ["XnnpackBackend", "constants"]}],
-    "quantization": None,
-    "largest_layers": [
-        {"layer": "model.embed", "bytes": 1_200_000},
-        {"layer": "model.layers.0.mlp.down_proj", "bytes": 70_000},
-    ],
-    "export": {
-        "dtype": "float32",
-        "max_seq_len": 16,
-        "cache": {"max_cache_len": 64, "bytes": 4096},
-        "options": {},
-    },
-    "methods": {
-        "forward": {
-            "planned_bytes": [6000, 2000],
-            "operators": {"aten::add.out": 3, "my::op.out": 1, "executorch_prim::add.Scalar": 9},
-            "delegation": {
-                "delegated": {"aten::linear": 7},
-                "undelegated": {"aten::add.Tensor": 2, "my::op": 1},
-            },
-            "largest_tensors": [
-                {"bytes": 4000, "operator": "aten::mm.out", "layer": "model.layers.0.mlp.up_proj"},
-                {"bytes": 1000, "operator": "delegate", "layer": ""},
-            ],
-        }
-    },
-}
+replace = dataclasses.replace
 
 
 def test_data_beside_the_program_counts() -> None:
-    manifest = MANIFEST | {"data": {"bytes": 500_000}}
+    manifest = replace(MANIFEST, data=DataEntry("program.ptd", 500_000, "e" * 64, []))
     assert problems(manifest, max_program_bytes=3_500_000) == []
     (problem,) = problems(manifest, max_program_bytes=3_400_000)
     assert "100000 bytes" in problem and "data file 500.00 kB" in problem
     assert "max_program_bytes = 3500000 would pass" in problem
 
 
-def problems(manifest: dict[str, Any] = MANIFEST, **limits: Any) -> list[str]:
+def with_method(method: Method) -> Manifest:
+    return replace(MANIFEST, methods={"forward": method})
+
+
+def problems(manifest: Manifest = MANIFEST, **limits: Any) -> list[str]:
     checks = check_budget(manifest, Budget(**limits))
     assert len(checks) == len(limits)
     return [check.problem for check in checks if check.problem is not None]
@@ -119,25 +102,28 @@ def test_over_the_limit_says_by_how_much_and_what_would_pass(
 
 
 def test_layers_that_are_not_quantized_are_named() -> None:
-    manifest = MANIFEST | {"quantization": {"skipped": {"model.head": "groups do not divide it"}}}
+    skipped = {"model.head": "groups do not divide it"}
+    quantization = QuantizationEntry(Quantization("8da4w"), {}, skipped, {})
+    manifest = replace(MANIFEST, quantization=quantization)
     (problem,) = problems(manifest, max_program_bytes=1)
     assert "Not quantized: model.head." in problem
     assert "weights of fewer bits" in problem
 
 
 def test_a_model_of_images_is_told_of_its_size() -> None:
-    export = {"dtype": "float32", "max_seq_len": 0, "cache": None, "options": {"image_size": 32}}
-    (problem,) = problems(MANIFEST | {"export": export}, max_planned_bytes=1)
+    options = ExportOptions("image-classification", image_size=32)
+    export = replace(MANIFEST.export, max_seq_len=0, cache=None, options=options)
+    manifest = replace(MANIFEST, export=export)
+    (problem,) = problems(manifest, max_planned_bytes=1)
     assert "or an export of smaller images (image_size is 32)." in problem
     assert "cache" not in problem
-    (problem,) = problems(MANIFEST | {"export": export}, max_program_bytes=1)
+    (problem,) = problems(manifest, max_program_bytes=1)
     assert "would pass, or a smaller model." in problem
 
 
 def test_what_the_runtime_of_a_device_lacks() -> None:
-    method = MANIFEST["methods"]["forward"]
     operators = {"llama::custom_sdpa.out": 2, "aten::add.out": 1}
-    manifest = MANIFEST | {"methods": {"forward": method | {"operators": operators}}}
+    manifest = with_method(replace(METHOD, operators=operators))
     budget = Budget(allowed_operators=["aten::*"], device="//devices:board")
     (check,) = check_budget(manifest, budget)
     assert check.problem is not None
@@ -147,18 +133,14 @@ def test_what_the_runtime_of_a_device_lacks() -> None:
 
 
 def test_the_share_that_would_pass_is_rounded_down() -> None:
-    method = MANIFEST["methods"]["forward"]
-    delegation = {"delegated": {"a": 2}, "undelegated": {"b": 1}}
-    manifest = MANIFEST | {"methods": {"forward": method | {"delegation": delegation}}}
+    manifest = with_method(replace(METHOD, delegation=Delegation({"a": 2}, {"b": 1}, 0.6667)))
     (problem,) = problems(manifest, min_delegated_share=0.9)
     assert "min_delegated_share = 0.6666 would pass" in problem
     assert problems(manifest, min_delegated_share=0.6666) == []
 
 
 def test_a_program_without_operators_has_nothing_delegated() -> None:
-    method = MANIFEST["methods"]["forward"]
-    delegation: dict[str, Any] = {"delegated": {}, "undelegated": {}}
-    manifest = MANIFEST | {"methods": {"forward": method | {"delegation": delegation}}}
+    manifest = with_method(replace(METHOD, delegation=Delegation({}, {}, 0.0)))
     assert len(problems(manifest, min_delegated_share=0.1)) == 1
 
 
@@ -171,7 +153,7 @@ def test_the_command_prints_a_table_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path = tmp_path / "manifest.json"
-    path.write_text(json.dumps(MANIFEST))
+    schema.write(str(path), MANIFEST)
     arguments = ["budget", "--target", "//a:b", "--manifest", str(path)]
     assert main([*arguments, "--max-program-bytes", "3000000"]) == 0
     assert "at most 3000000  ok" in capsys.readouterr().out
@@ -183,7 +165,7 @@ def test_the_command_prints_a_table_and_fails(
 
 def test_the_table_goes_to_a_file_only_if_all_is_well(tmp_path: Path) -> None:
     manifest, out = tmp_path / "manifest.json", tmp_path / "checked.txt"
-    manifest.write_text(json.dumps(MANIFEST))
+    schema.write(str(manifest), MANIFEST)
     arguments = ["budget", "--target", "//a:b", "--manifest", str(manifest), "--out", str(out)]
     assert main([*arguments, "--allowed-operators", "aten::*"]) == 1
     assert not out.exists()
