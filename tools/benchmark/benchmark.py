@@ -59,7 +59,9 @@ _LLAMA = {
 }
 
 
-def _llama(hidden: int, intermediate: int, layers: int, heads: int, kv: int, vocab: int, tie: bool):
+def _llama(
+    hidden: int, intermediate: int, layers: int, heads: int, kv: int, vocab: int, tie: bool
+) -> dict[str, Any]:
     return _LLAMA | {
         "hidden_size": hidden,
         "intermediate_size": intermediate,
@@ -185,7 +187,9 @@ def lowering(context: Context, figures: Figures) -> None:
     )
 
 
-def ratios(above: Sequence[Mapping], below: Sequence[Mapping], key: str) -> list[float]:
+def ratios(
+    above: Sequence[Mapping[str, Any]], below: Sequence[Mapping[str, Any]], key: str
+) -> list[float]:
     """Run by run; the shorter list is gone through again."""
     count = max(len(above), len(below))
     return [above[i % len(above)][key] / below[i % len(below)][key] for i in range(count)]
@@ -218,17 +222,19 @@ def worker(main: Path) -> Iterator[Callable[[list[str]], dict[str, Any]]]:
         stderr=subprocess.DEVNULL,
         env=environment,
     ) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None and stdout is not None
 
         def ask(arguments: list[str]) -> dict[str, Any]:
             request = json.dumps({"arguments": arguments, "requestId": 0})
-            process.stdin.write(request.encode() + b"\n")
-            process.stdin.flush()
-            return json.loads(process.stdout.readline())
+            stdin.write(request.encode() + b"\n")
+            stdin.flush()
+            return json.loads(stdout.readline())
 
         try:
             yield ask
         finally:
-            process.stdin.close()
+            stdin.close()
 
 
 def _tiny_export(main: Path, folder: Path) -> tuple[str, str]:
@@ -383,12 +389,14 @@ def export_memory(context: Context, figures: Figures) -> None:
             python(main, "export", *arguments, check=True, stdout=sys.stderr)
             took = json.loads(timings.read_text())
             signature = read_signature(str(folder / "x.json"))
-        weights = 4 * sum(_size(tensor.shape) for tensor in signature.parameters)
+        cache = signature.cache
+        assert cache is not None
+        weights = 4 * sum(_size(tensor.sizes) for tensor in signature.parameters)
         what = f"export of a {name.upper()} Llama in float32"
         figures.add(f"{what}: time", [took["seconds"]], "s", f"export_{name}_s")
         used = took["peak_rss_bytes"] / 1e9
         figures.add(f"{what}: peak memory", [used], "GB", f"export_{name}_peak_gb")
-        figures.add("  of it the cache's buffers", [signature.cache.bytes / 1e9], "GB")
+        figures.add("  of it the cache's buffers", [cache.bytes / 1e9], "GB")
         figures.add("  the weights that it stands for", [weights / 1e9], "GB")
     figures.note("From config.json alone: there are no weights.")
 

@@ -1,4 +1,4 @@
-"""Lints and formats the checkout: Python, Starlark, layers, prose and workflows.
+"""Lints and formats the checkout: Python, Starlark, layers, types, prose and workflows.
 
 `check` changes nothing and fails on any finding; `fix` rewrites the files.
 """
@@ -53,7 +53,7 @@ def checkout() -> Path:
 def tracked(root: Path, *patterns: str) -> list[str]:
     """Files of the checkout that git tracks or would track, as paths relative to `root`."""
     listed = subprocess.run(
-        ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         + ["--", *patterns],
         check=True,
         capture_output=True,
@@ -75,6 +75,12 @@ def layers(root: Path) -> Linter:
         [sys.executable, "-c", run, config, "--no-cache", "--no-logo"],
         folder="python",
     )
+
+
+def types() -> Linter:
+    """mypy on what runs in builds and on the tools, with the settings of `mypy.ini`."""
+    check = [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, "--no-error-summary"]
+    return Linter("mypy", [*check, "python", "tools"])
 
 
 def workflows(root: Path) -> list[Linter]:
@@ -127,6 +133,7 @@ def linters(root: Path, buildifier: str) -> list[Linter]:
             [[buildifier, "--mode=fix", "--lint=fix", _WARNINGS, *starlark]],
         ),
         layers(root),
+        types(),
         *prose(root),
         *workflows(root),
     ]

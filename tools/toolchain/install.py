@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import lockfile
 import marker
@@ -125,7 +126,7 @@ def _forget_scripts(environment: Path) -> None:
 
 
 def _check_complete(
-    contents: dict[str, object], requirements: Sequence[lockfile.Requirement], name: str
+    contents: dict[str, Any], requirements: Sequence[lockfile.Requirement], name: str
 ) -> None:
     installed = {(wheel["name"], wheel["version"]) for wheel in contents["wheels"]}
     missing = [r for r in requirements if (r.name, r.version) not in installed]
@@ -150,7 +151,12 @@ def environment(
         upto = locks[:count]
         top = root / "env" / environment_key(interpreter, [text for _, text in upto])
 
-        def build(part: Path, descriptor: int, upto=upto, final=top) -> None:
+        def build(
+            part: Path,
+            descriptor: int,
+            upto: Sequence[tuple[str, str]] = upto,
+            final: Path = top,
+        ) -> None:
             layer(part, final, interpreter, upto, below, descriptor, pip_for)
 
         made_once(top, build, usable)

@@ -130,7 +130,7 @@ def _resolve(
     sources: Sequence[Path],
     platform: Platform,
     options: Sequence[str],
-    variables: Mapping[str, str],
+    variables: dict[str, str],
     preferred: Sequence[lockfile.Requirement],
     fixed: Sequence[lockfile.Requirement],
 ) -> list[lockfile.Requirement]:
@@ -178,7 +178,7 @@ def _existing(path: Path) -> list[lockfile.Requirement]:
 
 
 def _base(
-    folder: Path, name: str, options: Sequence[str], variables: Mapping[str, str], upgrade: bool
+    folder: Path, name: str, options: Sequence[str], variables: dict[str, str], upgrade: bool
 ) -> list[lockfile.Requirement] | None:
     platform = PLATFORMS[name]
     source = folder / "requirements.in"

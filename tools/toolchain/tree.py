@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from interpreter import PYTHON, Interpreter, clean_environment
@@ -109,7 +109,7 @@ def _in_packages(path: Path) -> bool:
     return not path.name.endswith(_WITHOUT_SUFFIXES)
 
 
-def _files(root: Path, wanted) -> Iterator[Path]:
+def _files(root: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
     for folder, folders, files in os.walk(root, followlinks=False):
         folders.sort()
         relative = Path(folder).relative_to(root)

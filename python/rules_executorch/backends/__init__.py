@@ -48,7 +48,11 @@ def find_backend(name: str) -> Backend:
 def library_backends() -> list[str]:
     """Backends that load a vendor's library, as the runtime registers them."""
     backends = map(find_backend, NAMES)
-    return [found.runtime_name for found in backends if found.runtime_variables is not None]
+    return [
+        found.runtime_name
+        for found in backends
+        if found.runtime_variables is not None and found.runtime_name is not None
+    ]
 
 
 def prepare_runtime(runtime_names: Iterable[str]) -> None:

@@ -217,6 +217,7 @@ class CompressedTensorsWeights(Weights):
             expected = scales
             if dtype == "int32" and layer + _PACKED in here and not one:
                 bits = self._bits(shape[1], stored.shape(layer + _PACKED)[1])
+                assert bits is not None
                 expected = (-(-scales[0] * bits // 32), scales[1])
             if zeros != expected:
                 raise damaged(f"zero points {list(zeros)} do not fit scales {list(scales)}")
@@ -236,6 +237,7 @@ class CompressedTensorsWeights(Weights):
         if layer + _PACKED in set(stored.names()):
             packed = stored.tensor(layer + _PACKED)
             bits = self._bits(shape[1], packed.shape[1])
+            assert bits is not None
             values = unpack(packed, bits, shape[1])
             if zero is not None and zero.shape != scale.shape:
                 zero = unpack(zero.T.contiguous(), bits, scale.shape[0]).T

@@ -20,6 +20,7 @@ from rules_executorch.checkpoint.description import (
     ModelDescription,
     PassedOver,
     StoredQuantization,
+    TokenizerDescription,
 )
 from rules_executorch.checkpoint.fit import Fit, check_fit
 from rules_executorch.checkpoint.model_card import read_card
@@ -214,7 +215,7 @@ def describe(
     bos_ids: tuple[int, ...],
     pad_ids: tuple[int, ...],
     vocab_size: int | None,
-    tokenizer_description: tokenizer.TokenizerDescription,
+    tokenizer_description: TokenizerDescription,
     tied: bool,
     num_parameters: int,
     weight_bytes: int,

@@ -48,13 +48,12 @@ def read_source(path: str) -> Source:
     """
     value = strict_json.read_object(path, limit=_MAX_SOURCE_BYTES)
     repo, revision = value.get("repo"), value.get("revision")
-    sound = (
-        isinstance(repo, str)
-        and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*", repo)
-        and isinstance(revision, str)
-        and re.fullmatch(r"[0-9a-f]{40}", revision)
-    )
-    if not sound:
+    if (
+        not isinstance(repo, str)
+        or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*", repo)
+        or not isinstance(revision, str)
+        or not re.fullmatch(r"[0-9a-f]{40}", revision)
+    ):
         raise UserError(
             f"{path} does not name a repository of the hub and a commit.",
             instead="Leave it to the module extension `huggingface`, which writes it.",

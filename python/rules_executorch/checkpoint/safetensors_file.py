@@ -63,7 +63,7 @@ def _entry(name: str, value: Any, data_start: int, data_size: int) -> TensorEntr
     if unknown:
         raise _Malformed(f"{shown} has the unknown field {sorted(unknown)[0][:200]!r}")
     dtype, shape, offsets = (value.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not dtypes.is_known(dtype):
+    if not isinstance(dtype, str) or not dtypes.is_known(dtype):
         raise _Malformed(f"{shown} has the unknown dtype {str(dtype)[:40]!r}")
     if not isinstance(shape, list) or not all(map(_is_count, shape)):
         raise _Malformed(f"the shape of {shown} is not a list of sizes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Any
 
 from rules_executorch.checkpoint import description
 from rules_executorch.common.errors import UserError
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _prompt(tokenizer, tokens: int) -> str:
+def _prompt(tokenizer: Any, tokens: int) -> str:
     """A text of at least `tokens` tokens, and hardly more."""
     text = _TEXT
     while len(tokenizer.encode(text, add_special_tokens=False)) < tokens:

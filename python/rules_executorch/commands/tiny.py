@@ -84,5 +84,5 @@ def _make(args: argparse.Namespace) -> None:
         outputs = (args.out_tokenizer, args.out_tokenizer_config)
         for path, value in zip(outputs, tokenizer, strict=True):
             if path:
-                with files.whole_file(path) as part, open(part, "wb") as file:
+                with files.whole_file(path) as written, open(written, "wb") as file:
                     file.write(tiny_tokenizer.to_bytes(value))

@@ -22,6 +22,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from typing import Any
 
 GROUP, FOLDER = "group", "folder"
 
@@ -141,7 +142,7 @@ def temporary_files() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def ending(process: subprocess.Popen) -> Iterator[None]:
+def ending(process: subprocess.Popen[Any]) -> Iterator[None]:
     """Ends a process and its group, at the end or with this process.
 
     Args:

@@ -51,17 +51,16 @@ class Problem:
 
 
 @functools.cache
-def _adapter(kind: type[Made]) -> TypeAdapter[Made]:
-    return TypeAdapter(kind)
+def _adapter_and_schema(kind: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    adapter = TypeAdapter(kind)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return adapter, {"$schema": dialect, **adapter.json_schema()}
 
 
-@functools.cache
-def json_schema(kind: type) -> dict[str, Any]:
+def json_schema(kind: type[Any]) -> dict[str, Any]:
     """The JSON schema, draft 2020-12, of an `Artifact`."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_adapter(kind).json_schema(),
-    }
+    key: Any = kind  # For mypy a class is not hashable.
+    return _adapter_and_schema(key)[1]
 
 
 def find_problem(schema: Mapping[str, Any], value: Any) -> Problem | None:
@@ -81,14 +80,20 @@ def find_problem(schema: Mapping[str, Any], value: Any) -> Problem | None:
     return Problem(where, error.message[:_LONGEST])
 
 
+def _fields(value: Artifact) -> dict[str, Any]:
+    # An artifact is a dataclass, which no type of a base can say.
+    assert dataclasses.is_dataclass(value)
+    return dataclasses.asdict(value)
+
+
 def to_json(value: Artifact) -> dict[str, Any]:
     """An artifact as `json` would parse it: dictionaries and lists."""
-    return json.loads(json.dumps(dataclasses.asdict(value)))
+    return json.loads(json.dumps(_fields(value)))
 
 
 def write(path: str, value: Artifact) -> None:
     """Writes an artifact as canonical JSON, whole or not at all."""
-    write_json(path, dataclasses.asdict(value))
+    write_json(path, _fields(value))
 
 
 def parse(kind: type[Made], value: Any, what: str, *, instead: str) -> Made:
@@ -109,7 +114,9 @@ def parse(kind: type[Made], value: Any, what: str, *, instead: str) -> Made:
             f"{what} is not valid at {problem.where}: {problem.message}.", instead=instead
         )
     try:
-        return _adapter(kind).validate_python(value)
+        key: Any = kind
+        made: Made = _adapter_and_schema(key)[0].validate_python(value)
+        return made
     except ValidationError as error:
         # For jsonschema 1e30 is an integer; pydantic does not make one of it.
         first = error.errors()[0]

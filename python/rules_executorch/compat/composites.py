@@ -77,8 +77,8 @@ def _remembering(stock: Callable[..., Any], results: Results) -> Callable[..., A
         if key is None:
             return stock(mode, operator, *args, **kwargs)
         if key in known:
-            tensors = tuple(_equal(mode, tensor) for tensor in known[key])
-            return tensors if len(operator._schema.returns) > 1 else tensors[0]
+            copies = tuple(_equal(mode, tensor) for tensor in known[key])
+            return copies if len(operator._schema.returns) > 1 else copies[0]
         result = stock(mode, operator, *args, **kwargs)
         tensors = list(result) if type(result) is tuple else [result]
         if len(tensors) == len(operator._schema.returns) and all(

@@ -78,12 +78,12 @@ def model_class(config: PreTrainedConfig) -> type[PreTrainedModel] | None:
     return found[0] if isinstance(found, tuple) else found
 
 
-def build_model(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
+def build_model(config: PreTrainedConfig, dtype: Dtype) -> PreTrainedModel:
     """Builds a model for text generation whose parameters have a shape and no values.
 
     Args:
         config: the config of the checkpoint; nothing else of it is read.
-        dtype: a key of `DTYPES`, for parameters and activations.
+        dtype: of parameters and activations.
 
     Returns:
         The model in evaluation mode, ties kept, gradients off; attention is
@@ -137,7 +137,7 @@ def wanted_tensors(model: torch.nn.Module) -> dict[str, tuple[int, ...]]:
 def load_weights(
     model: PreTrainedModel,
     weights: Weights,
-    dtype: str,
+    dtype: Dtype,
     read: Collection[str] | None = None,
 ) -> None:
     """Gives every parameter of a built model its values; ties stay ties.
@@ -145,7 +145,7 @@ def load_weights(
     Args:
         model: from `build_model`.
         weights: the checkpoint.
-        dtype: a key of `DTYPES`; a tensor that already has it stays mapped, not copied.
+        dtype: of the parameters; a tensor that already has it stays mapped, not copied.
         read: names of the tensors that a program reads; of others, the checkpoint may lack some.
 
     Raises:

@@ -70,7 +70,9 @@ def _config(scheme: Scheme, group_size: int | None) -> AOBaseConfig:
     return IntxWeightOnlyConfig(weight_dtype=dtype, granularity=granularity)
 
 
-def _quantized(weight: torch.Tensor, scheme: Scheme, group_size: int | None, embedding: bool):
+def _quantized(
+    weight: torch.Tensor, scheme: Scheme, group_size: int | None, embedding: bool
+) -> torch.Tensor:
     """torchao's tensor for a weight, on the weight's own device."""
     from torchao.quantization import quantize_
 
@@ -145,7 +147,9 @@ def skipped_layers(model: torch.nn.Module, quantization: Quantization) -> dict[s
     return _plan(model, quantization)[1]
 
 
-def _plan(model: torch.nn.Module, quantization: Quantization):
+def _plan(
+    model: torch.nn.Module, quantization: Quantization
+) -> tuple[list[tuple[str, torch.nn.Module, Scheme, int | None, bool]], dict[str, int]]:
     planned, skipped = [], {}
     linear = SCHEMES.get(quantization.scheme or "")
     of_embeddings = EMBEDDING_SCHEMES.get(quantization.embedding or "")

@@ -30,11 +30,14 @@ def model_line(error: BaseException) -> str | None:
     """The last line of a model's source on the way to an error: file, number and code."""
     found = None
     chain: list[BaseException] = []
-    while error is not None and error not in chain:
-        chain.append(error)
-        error = error.__cause__ or error.__context__
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     for one in reversed(chain):
-        frames = [(f.filename, f.lineno, f.line) for f in traceback.extract_tb(one.__traceback__)]
+        frames: list[tuple[str, int | str | None, str | None]] = [
+            (f.filename, f.lineno, f.line) for f in traceback.extract_tb(one.__traceback__)
+        ]
         frames += [(m["file"], m["line"], m["code"]) for m in _FRAME.finditer(str(one))]
         for file, line, code in frames:
             inside = _MODELS.search(file)

@@ -36,6 +36,13 @@ class Tensor(Artifact):
     """As torch names it: `float32`."""
     shape: tuple[Annotated[int | str, Field(description="A size, or a dynamic dimension.")], ...]
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of a tensor without dynamic dimensions."""
+        sizes = tuple(size for size in self.shape if isinstance(size, int))
+        assert len(sizes) == len(self.shape), f"{self.name} has a dynamic shape"
+        return sizes
+
 
 @dataclasses.dataclass(frozen=True)
 class Method(Artifact):
@@ -79,7 +86,7 @@ class QuantizedWeight(Artifact):
     """Of the weight in the model, for example `lm_head.weight`."""
     shape: tuple[Count, ...]
     scheme: str
-    """A key of `quantize.SCHEMES`."""
+    """A key of `choices.SCHEMES`."""
     group_size: int | None
     """Weights that share a scale; null: a whole row does."""
     embedding: bool
@@ -117,7 +124,15 @@ class Signature(Artifact):
     @property
     def tensors(self) -> frozenset[str]:
         """Names of what a checkpoint has to give."""
-        return frozenset(tensor.name for tensor in (*self.parameters, *self.quantized))
+        return frozenset(
+            {tensor.name for tensor in self.parameters} | {weight.name for weight in self.quantized}
+        )
+
+    @property
+    def static_cache(self) -> Cache:
+        """The cache of a program for text generation, which always has one."""
+        assert self.cache is not None, f"{self.architecture} was exported without a cache"
+        return self.cache
 
     @property
     def forward(self) -> Method:

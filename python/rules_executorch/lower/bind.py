@@ -27,7 +27,7 @@ def bind_weights(program: ExportedProgram, signature: Signature, weights: Weight
     Raises:
         UserError: a parameter is missing or has another shape.
     """
-    wanted = {tensor.name: tuple(tensor.shape) for tensor in signature.parameters}
+    wanted = {tensor.name: tensor.sizes for tensor in signature.parameters}
     sources = {}
     for weight in signature.quantized:
         # A layer that lost its tie when it was quantized still takes its values from the other.

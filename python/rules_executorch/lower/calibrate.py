@@ -118,7 +118,10 @@ def random_calibration(signature: Signature) -> Calibration:
             return torch.zeros(shape, dtype=torch.int64)
         return torch.randint(0, vocabulary, shape, generator=generator)
 
-    inputs = [(n, d, [lengths.get(i, i) for i in s]) for n, d, s in _inputs(signature)]
+    inputs = [
+        (n, d, [lengths[i] if isinstance(i, str) else i for i in s])
+        for n, d, s in _inputs(signature)
+    ]
     samples = [{name: make(name, d, s) for name, d, s in inputs} for _ in range(RANDOM_SAMPLES)]
     return Calibration(samples, RandomSamples(RANDOM_SAMPLES, _SEED))
 
@@ -251,5 +254,5 @@ def _layer(node: torch.fx.Node, weight: str) -> str:
     return name.removeprefix(PREFIX)
 
 
-def _inputs(signature: Signature) -> list[tuple[str, str, list[int]]]:
+def _inputs(signature: Signature) -> list[tuple[str, str, list[int | str]]]:
     return [(tensor.name, tensor.dtype, list(tensor.shape)) for tensor in signature.forward.inputs]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rules_executorch.backends import Backend, check_options
 from rules_executorch.common.errors import UserError
 from rules_executorch.compat import check_canonical
-from rules_executorch.export.quantize import SCHEMES
+from rules_executorch.export.choices import SCHEMES
 from rules_executorch.lower.external_data import check_external_data
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def check_quantization(backend: Backend, quantization: Quantization | None) -> N
                 instead=f"{takes or f'Export without {option}'}, or choose another backend.",
             )
     group_size, multiple = quantization.group_size, backend.group_multiple
-    scheme = SCHEMES.get(quantization.scheme)
+    scheme = SCHEMES.get(quantization.scheme or "")
     if scheme is not None and scheme.grouped and group_size % multiple:
         raise UserError(
             f"The backend {backend.name} takes groups of {multiple} weights or multiples of it, "

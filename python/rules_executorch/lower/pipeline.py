@@ -199,8 +199,8 @@ def lower_program(
             constant_methods=dict(constants),
             compile_config=backend.compile_config(),
         )
-        for rewrite in backend.after:
-            rewrite(edge, chosen)
+        for finish in backend.after:
+            finish(edge, chosen)
         delegation = {name: count_delegation(edge.exported_program(name)) for name in edge.methods}
         checks.check_delegation(backend, options, signature.dtype, delegation.values())
         tied_copies = {

@@ -90,7 +90,7 @@ def is_constant(plan: ExecutionPlan) -> bool:
 
 def constant_value(plan: ExecutionPlan) -> Any:
     """What a constant method returns: a value, or a list of them."""
-    values = []
+    values: list[Any] = []
     for index in plan.outputs:
         value = plan.values[index].val
         if isinstance(value, schema.Tensor):

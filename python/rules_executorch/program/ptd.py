@@ -186,7 +186,8 @@ def check_data(program: str, data: str | None) -> None:
 def render(tensors: list[DataTensor]) -> str:
     """The file as text: a line for each tensor, and which share a segment."""
     width = max((len(tensor.name) for tensor in tensors), default=0)
-    lines, seen = [], {}
+    lines = []
+    seen: dict[int, str] = {}
     for tensor in tensors:
         what = f"{tensor.dtype} {tensor.shape}" if tensor.dtype else "packed by a delegate"
         first = seen.setdefault(tensor.segment, tensor.name)

@@ -13,7 +13,7 @@ import mmap
 import os
 import typing
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from executorch.exir import schema
 from executorch.exir._serialize._flatbuffer_program import _flatbuffer_to_program
@@ -164,7 +164,7 @@ def _check_fields(value: object) -> None:
     if isinstance(value, list):
         for item in value:
             _check_fields(item)
-    elif dataclasses.is_dataclass(value):
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for name, optional in _fields(type(value)):
             field = getattr(value, name)
             if field is None and not optional:
@@ -173,7 +173,7 @@ def _check_fields(value: object) -> None:
 
 
 @functools.cache
-def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+def _fields(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
     """Names of a class's fields, and whether None is one of their values."""
     hints = typing.get_type_hints(kind)
     return tuple(

@@ -16,7 +16,7 @@ from executorch.exir.delegate import executorch_call_delegate
 from executorch.exir.tensor import TensorSpec
 
 from rules_executorch.export.build import PREFIX
-from rules_executorch.export.quantize import SCHEMES
+from rules_executorch.export.choices import SCHEMES
 from rules_executorch.records.manifest import LargeLayer, LargeTensor
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def largest_layers(signature: Signature) -> list[LargeLayer]:
     """
     layers: collections.Counter[str] = collections.Counter()
     for tensor in signature.parameters:
-        size = getattr(torch, tensor.dtype).itemsize * math.prod(tensor.shape)
+        size = getattr(torch, tensor.dtype).itemsize * math.prod(tensor.sizes)
         layers[_layer(tensor.name)] += size
     for weight in signature.quantized:
         bits = SCHEMES[weight.scheme].bits * math.prod(weight.shape)

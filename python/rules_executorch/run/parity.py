@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
     from rules_executorch.checkpoint.stored_weights import Weights
+    from rules_executorch.export.build import Dtype
     from rules_executorch.export.signature import QuantizedWeight, Signature
 
 DEFAULT_TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -172,7 +173,7 @@ class Eager:
         self,
         config: PreTrainedConfig,
         weights: Weights,
-        dtype: str,
+        dtype: Dtype,
         quantized: Sequence[QuantizedWeight] = (),
         max_cache_len: int = 0,
     ) -> None:
@@ -181,7 +182,7 @@ class Eager:
         Args:
             config: of the checkpoint.
             weights: of the checkpoint.
-            dtype: a key of `DTYPES`.
+            dtype: of the model.
             quantized: weights that the program has quantized, as its signature lists them. The
                 reference has what they are worth then, in floating point, so that a difference is
                 one of the program and not of the scheme.
@@ -282,12 +283,13 @@ def compare(
         steps: greedy steps.
         seed: of the prompts.
     """
-    length = min(length or signature.cache.max_cache_len, _longest(signature))
+    length = min(length or signature.static_cache.max_cache_len, _longest(signature))
     ways = walks(signature, window, length)
     sequence = _Sequence(program, eager, signature, tolerance)
     ids = _random_ids(signature, length, seed)
     tokens = eager.embed(ids) if signature.options.input_form == "inputs_embeds" else ids
-    differences, first = [], []
+    differences: list[Difference] = []
+    first: list[torch.Tensor] = []
     for way in ways:
         found, outputs = sequence.run(way, tokens)
         differences += found
@@ -302,13 +304,13 @@ def compare(
 
 def _longest(signature: Signature) -> int:
     """Positions that a program can be driven to: a fixed length only goes in whole steps."""
-    length = signature.cache.max_cache_len
+    length = signature.static_cache.max_cache_len
     return length if signature.dynamic_dims else length - length % signature.max_seq_len
 
 
 def _random_ids(signature: Signature, length: int, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    shape = (signature.cache.batch_size, length)
+    shape = (signature.static_cache.batch_size, length)
     return torch.randint(signature.vocab_size, shape, generator=generator)
 
 
@@ -324,7 +326,7 @@ class _Sequence:
         self._fixed = None if signature.dynamic_dims else signature.max_seq_len
         self._bound = signature.max_seq_len
         self._embeds = signature.options.input_form == "inputs_embeds"
-        self._room = signature.cache.max_cache_len
+        self._room = signature.static_cache.max_cache_len
         self._tolerance = tolerance
 
     def run(self, walk: Walk, tokens: torch.Tensor) -> tuple[list[Difference], list[torch.Tensor]]:

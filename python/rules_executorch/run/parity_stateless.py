@@ -51,7 +51,8 @@ def compare_plain(
         _sample(signature, config, generator, padded=index == _SAMPLES - 1)
         for index in range(_SAMPLES)
     ]
-    differences, first = [], []
+    differences: list[Difference] = []
+    first: list[torch.Tensor] = []
     for index, sample in enumerate(samples):
         with torch.no_grad():
             found = model(**sample, return_dict=True)
@@ -90,7 +91,7 @@ def _sample(
         name = tensor.name
         if name == TEXTS:
             # Ids from 2 on: an id of padding would move the positions behind it.
-            sample[name] = 2 + whole(max(1, signature.vocab_size - 2))
+            sample[name] = 2 + whole(max(1, (signature.vocab_size or 0) - 2))
         elif name == MASK:
             sample[name] = torch.ones(batch, length, dtype=torch.int64)
             if padded:

@@ -24,7 +24,9 @@ class ScatterAtFront(ExportPass):
     engine runs.
     """
 
-    def call_operator(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any):
+    def call_operator(
+        self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any
+    ) -> Any:
         if op is not _INDEX_PUT or not _several_positions(args):
             return super().call_operator(op, args, kwargs, meta)
         x, indices, values, *rest = args

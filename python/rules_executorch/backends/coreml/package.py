@@ -14,6 +14,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 _METADATA = "metadata.json"
 _MANIFEST = "model.mlpackage/Manifest.json"
@@ -98,7 +99,7 @@ def canonical_package(blob: bytes) -> bytes:
     return write_package(files)
 
 
-def _tree(blob: bytes) -> dict:
+def _tree(blob: bytes) -> dict[str, Any]:
     # A brace or quote inside a name reads the same from both ends, so the JSON decoder finds where
     # the text, turned around, stops.
     tail = 1 << 12

@@ -70,6 +70,7 @@ def _module(name: str, path: Path, package: Path | None = None) -> ModuleType:
     spec = importlib.util.spec_from_file_location(
         name, path, submodule_search_locations=[str(package)] if package else None
     )
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     if package is not None:
         return module

@@ -109,7 +109,7 @@ class _Describer:
             return ("dict", *((self.value(k), self.value(v)) for k, v in value.items()))
         raise UnknownStructure(f"value of type {type(value).__name__}")
 
-    def _layout(self, tensor: torch.Tensor) -> Hashable:
+    def _layout(self, tensor: torch.Tensor) -> tuple[Hashable, ...]:
         return (
             type(tensor).__name__,
             tensor.dtype,

@@ -92,13 +92,13 @@ class Keys:
         self.path = file.path
         self._metadata = file.metadata
         name = file.metadata.get("general.architecture")
-        if name not in ARCHITECTURES:
+        if not isinstance(name, str) or name not in ARCHITECTURES:
             raise UserError(
                 f"{file.path} is of the architecture {str(name)[:60]!r}, for which the way back to"
                 " transformers' names and layouts is not known here.",
                 instead=f"Use the safetensors of the model, or one of {', '.join(ARCHITECTURES)}.",
             )
-        self.name: str = name
+        self.name = name
         self.architecture = ARCHITECTURES[name]
 
     def get(self, key: str, kind: type, default: Any = None) -> Any:
@@ -113,7 +113,7 @@ class Keys:
             value = value[0]
         if kind is float and type(value) is int:
             value = float(value)
-        wrong = type(value) is not kind or (kind is float and not 0 < value < math.inf)
+        wrong = type(value) is not kind or (isinstance(value, float) and not 0 < value < math.inf)
         if value is not None and wrong:
             raise UserError(
                 f"`{full}` in {self.path} is {str(value)[:60]!r}, and a single"

@@ -58,7 +58,7 @@ def dequantized(file: GgufFile, name: str) -> torch.Tensor:
     kind = gguf.GGMLQuantizationType(tensor.type)
     elements, size = gguf.GGML_QUANT_SIZES[kind]
     packed = np.frombuffer(file.data(name), dtype=np.uint8).reshape(-1, size)
-    result = np.empty((len(packed), elements), dtype=np.float32)
+    result: np.ndarray = np.empty((len(packed), elements), dtype=np.float32)
     try:
         for start in range(0, len(packed), _BLOCKS_AT_ONCE):
             part = packed[start : start + _BLOCKS_AT_ONCE]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -64,7 +64,7 @@ def reserve_cache(model: PreTrainedModel, batch_size: int, max_cache_len: int) -
         UserError: the model cannot be run on such a cache.
     """
     mask = torch.ones(batch_size, max_cache_len, dtype=torch.int64)
-    failure = None
+    failure: Exception | None = None
     for way in (Reserved(_empty(model, max_cache_len), *how) for how in _ways(model, mask)):
         shown = _empty(model, max_cache_len)
         try:
@@ -75,6 +75,7 @@ def reserve_cache(model: PreTrainedModel, batch_size: int, max_cache_len: int) -
         for layer, like in zip(way.cache.layers, shown.layers, strict=True):
             _initialize(layer, like)
         return way
+    assert failure is not None, "there is a way at least"
     raise UserError(
         f"{type(model).__name__} does not run on a cache of fixed size: {first_line(failure)}",
         instead="Choose another architecture.",
@@ -110,7 +111,7 @@ def _empty(model: PreTrainedModel, max_cache_len: int) -> StaticCache:
     return cache
 
 
-def _initialize(layer: object, like: object) -> None:
+def _initialize(layer: Any, like: Any) -> None:
     """Reserves in a layer what another of its kind got by running."""
     keys = getattr(like, "keys", None)
     if keys is not None:

@@ -43,6 +43,9 @@ class CustomCacheLayer(StaticLayer):
     transformers' layout, unless the attention is `custom_sdpa` too, which takes it as it is.
     """
 
+    keys: torch.Tensor
+    values: torch.Tensor
+
     def __init__(self, max_cache_len: int, *, in_place: bool, as_stored: bool) -> None:
         """Makes a layer.
 
@@ -124,7 +127,9 @@ def _attention(
     return output, None
 
 
-def _mask(local_size: int | None = None, dtype: torch.dtype = torch.float32, **kwargs: Any):
+def _mask(
+    local_size: int | None = None, dtype: torch.dtype = torch.float32, **kwargs: Any
+) -> torch.Tensor | None:
     """transformers' mask function: none for causal layers, additive for sliding windows."""
     if local_size is None:
         return None
@@ -214,6 +219,7 @@ class CustomOpsModule(torch.nn.Module):
         Returns:
             Logits, (batch, 1 or sequence, vocabulary).
         """
+        assert cache_position is not None
         start = cache_position[0].item()
         # The kernels index with it; tracing has to know that it stays inside of the cache.
         torch._check(start >= 0)

@@ -21,6 +21,7 @@ from rules_executorch.export.build import DTYPES, untouched_memory
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
+    from rules_executorch.export.build import Dtype
     from rules_executorch.export.options import ExportOptions
 
 IMAGES, TEXTS, SOUNDS, FRAMES = "pixel_values", "input_ids", "input_values", "input_features"
@@ -64,7 +65,7 @@ class StatelessModule(torch.nn.Module):
         return tuple(found[name] for name in self._outputs)
 
 
-def build_plain_model(config: PreTrainedConfig, task: str, dtype: str) -> PreTrainedModel:
+def build_plain_model(config: PreTrainedConfig, task: str, dtype: Dtype) -> PreTrainedModel:
     """Builds a model for a task, whose parameters have a shape and no values.
 
     Args:
@@ -99,7 +100,7 @@ def build_plain_model(config: PreTrainedConfig, task: str, dtype: str) -> PreTra
 
 
 def example_inputs(
-    model: PreTrainedModel, options: ExportOptions, dtype: str
+    model: PreTrainedModel, options: ExportOptions, dtype: Dtype
 ) -> tuple[dict[str, torch.Tensor], dict[str, Any] | None, int]:
     """Inputs to trace with.
 
@@ -158,7 +159,7 @@ def given_outputs(
     return tuple(name for name in wanted if found.get(name) is not None)
 
 
-def _pixels(config: PreTrainedConfig, options: ExportOptions, dtype: str) -> torch.Tensor:
+def _pixels(config: PreTrainedConfig, options: ExportOptions, dtype: Dtype) -> torch.Tensor:
     vision = getattr(config, "vision_config", config)
     size = options.image_size or _image_size(vision) or _image_size(config)
     if not size:
@@ -178,16 +179,19 @@ def _image_size(config: Any) -> int | tuple[int, int] | None:
         if isinstance(size, int) and size > 0:
             return size
         if isinstance(size, list | tuple) and len(size) == 2:
-            return tuple(size)
+            height, width = size
+            return height, width
     backbone = getattr(config, "backbone_config", None)
     return _image_size(backbone) if backbone is not None else None
 
 
-def _sound(model: PreTrainedModel, options: ExportOptions, dtype: str) -> tuple[torch.Tensor, int]:
+def _sound(
+    model: PreTrainedModel, options: ExportOptions, dtype: Dtype
+) -> tuple[torch.Tensor, int]:
     if model.main_input_name == SOUNDS:
         rate = getattr(model.config, "sampling_rate", None) or 16_000
         length = options.max_seq_len or SECONDS * rate
-        shape: tuple[int, ...] = (options.batch_size, length)
+        shape: tuple[Any, ...] = (options.batch_size, length)
     else:
         bins = getattr(model.config, "num_mel_bins", None) or getattr(
             model.config, "feature_projection_input_dim", 80

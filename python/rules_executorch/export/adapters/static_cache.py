@@ -77,6 +77,7 @@ class StaticCacheModule(torch.nn.Module):
         Returns:
             Logits, (batch, 1 or sequence, vocabulary).
         """
+        assert cache_position is not None
         for index in self._attending:
             self.static_cache.layers[index].cumulative_length.copy_(cache_position[0])
         for state in self._states:
