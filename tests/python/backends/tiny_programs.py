@@ -216,8 +216,11 @@ def _serve() -> None:
 
         def work(request: dict[str, Any] = request) -> int:
             with guard.temporary_files():
-                exported, path = Exported(**request["exported"]), Path(request["path"])
-                lower(exported, path, request["backend"], request["options"])
+                fields, path = request["exported"], Path(request["path"])
+                fields["signature"] = schema.parse(
+                    Signature, fields["signature"], "The signature", instead=""
+                )
+                lower(Exported(**fields), path, request["backend"], request["options"])
             return 0
 
         with guard.Child(work) as child:
