@@ -24,6 +24,7 @@ from rules_executorch.export.quantize import (
     quantize_weight,
     skipped_layers,
 )
+from rules_executorch.export.signature import QuantizedWeight
 from rules_executorch.lower.bind import bind_weights
 from rules_executorch.lower.checks import check_quantization
 from rules_executorch.lower.options import LowerOptions
@@ -37,7 +38,12 @@ NARROW = LLAMA | {
 }
 """Widths that groups of 32 do not divide."""
 
-GROUPED = {"scheme": "8da4w", "group_size": 32, "embedding": False}
+
+def how(scheme: str, group_size: int | None, *, embedding: bool = False) -> QuantizedWeight:
+    return QuantizedWeight("a.weight", (8, 64), scheme, group_size, embedding, ("a",))
+
+
+GROUPED = how("8da4w", 32)
 
 
 def model_of(folder: Path, config: dict) -> torch.nn.Module:
@@ -78,9 +84,8 @@ def test_one_export_for_all_weights(tmp_path: Path) -> None:
     embedding = weights.tensor("model.embed_tokens.weight")
     stored = program.state_dict["model.lm_head.parametrizations.weight.original0"]
     assert torch.equal(stored, quantize_weight(embedding, GROUPED)[0])
-    how = {"scheme": "8w", "group_size": None, "embedding": True}
     stored = program.state_dict["model.model.embed_tokens.parametrizations.weight.original0"]
-    assert torch.equal(stored, quantize_weight(embedding, how)[0])
+    assert torch.equal(stored, quantize_weight(embedding, how("8w", None, embedding=True))[0])
 
 
 def test_a_checkpoint_that_comes_quantized(tmp_path: Path, llama_xnnpack: Built) -> None:
@@ -172,7 +177,7 @@ def test_schemes_without_kernels_are_refused_at_once(
 ) -> None:
     from rules_executorch.backends import find_backend
 
-    given = {"group_size": 32, "embedding": None, "allow_skipped": False} | quantization
+    given = Quantization(**{"scheme": None} | quantization)
     with pytest.raises(UserError, match=says):
         check_quantization(find_backend(backend), given)
 
@@ -204,9 +209,7 @@ def test_every_scheme_changes_shapes_only_as_it_says() -> None:
     weight = torch.randn(8, 64, generator=torch.Generator().manual_seed(1))
     for scheme in SCHEMES.values():
         group_size = 32 if scheme.grouped else None
-        values, scales, zeros = quantize_weight(
-            weight, {"scheme": scheme.name, "group_size": group_size, "embedding": False}
-        )
+        values, scales, zeros = quantize_weight(weight, how(scheme.name, group_size))
         assert values.shape == weight.shape and values.dtype == torch.int8
         assert values.int().abs().max() <= 2 ** (scheme.bits - 1)
         assert scales.shape == zeros.shape == (8, 2 if scheme.grouped else 1)
