@@ -172,9 +172,9 @@ def test_the_chat_template_is_applied(run: Run) -> None:
 
 
 def test_temperature_is_heard(run: Run) -> None:
-    arguments = ("--no-chat-template", "--max-new-tokens", "20", "--temperature", "1")
-    answers = {run(LATE, *arguments).stdout for _ in range(3)}
-    assert len(answers) > 1
+    arguments = ("--no-chat-template", "--max-new-tokens", "20")
+    # Two sampled answers of one second are equal: the runner seeds its sampler with the time.
+    assert run(LATE, *arguments, "--temperature", "1").stdout != run(LATE, *arguments).stdout
 
 
 REFUSED = {
