@@ -54,7 +54,7 @@ def _statements_test_impl(ctx):
     asserts.equals(env, None, argument_after(sbom, "--source"))
     asserts.equals(
         env,
-        ["README.md", "licensed_program.manifest.json", "model.json"],
+        ["README.md", "licensed_program.manifest.json"],
         basenames(sbom.inputs),
         "neither program nor weights are read",
     )
