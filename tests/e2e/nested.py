@@ -139,8 +139,12 @@ class Workspace:
         return +counts
 
     def outputs(self, pattern: str) -> list[Path]:
-        """Files below the folder of outputs that match a glob, in whatever configuration."""
-        return sorted((self.folder / "bazel-out").glob(f"*/bin/{pattern}"))
+        """Files below the folder of outputs that match a glob, in whatever configuration.
+
+        A link that an earlier build left to a file that is no longer there is none of them.
+        """
+        found = (self.folder / "bazel-out").glob(f"*/bin/{pattern}")
+        return sorted(path for path in found if path.exists())
 
     def output(self, pattern: str) -> Path:
         """The one file or folder that matches a glob, in `bazel-bin` or where an action left it."""

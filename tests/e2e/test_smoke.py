@@ -277,7 +277,7 @@ BAD = {
         files={"config.json": None}, refused="model", words=["srcs has no config.json"]
     ),
     "long_cache": dict(export="max_cache_len = 65", refused="export", words=["65", "64"]),
-    "no_cache": dict(export="max_cache_len = 0", refused="export", words=["max_cache_len = 0"]),
+    "no_cache": dict(export="max_cache_len = 0", refused="export", words=["needs max_cache_len"]),
     "bfloat16": dict(
         export='max_cache_len = 32, dtype = "bfloat16"',
         refused="program",
